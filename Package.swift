@@ -76,7 +76,9 @@ let package = Package(
             name: "SettingsReader", dependencies: ["Cryptography", "Encoding", yams], swiftSettings: safe),
         .target(
             name: "Settings",
-            dependencies: ["Cryptography", "Encoding", "Pipeline", "SettingsReader", httpTypes, nio("NIOCore")],
+            dependencies: [
+                "Cryptography", "Encoding", "Pipeline", "Postgres", "SettingsReader", httpTypes, nio("NIOCore"),
+            ],
             resources: [.embedInCode("Schema/key-descriptions.txt")], swiftSettings: safe),
 
         // I/O.
@@ -120,11 +122,13 @@ let package = Package(
             swiftSettings: safe),
 
         // The same records in PostgreSQL, which several gateways share.
-        .target(name: "PostgresStore", dependencies: ["Postgres", "Store"], swiftSettings: safe),
+        .target(
+            name: "PostgresStore", dependencies: ["Clocks", "Encoding", "Locking", "Postgres", "Store"],
+            swiftSettings: safe),
 
         // Keys and accounts.
         // Text that clients or the store keep encrypted with the gateway's keys.
-        .target(name: "Sealing", dependencies: ["Cryptography", "Encoding"], swiftSettings: safe),
+        .target(name: "Sealing", dependencies: ["Cryptography", "Encoding", "Locking"], swiftSettings: safe),
         // Key sets of issuers, the gateway's own keys and their rotation, and revocations.
         .target(
             name: "Keys",
@@ -188,7 +192,8 @@ let package = Package(
             name: "Gateway",
             dependencies: [
                 "Accounts", "Admin", "Clocks", "Cognito", "Cryptography", "Curl", "Encoding", "HTTP1", "HTTPClient",
-                "Keys", "Listener", "Pipeline", "Proxy", "Sealing", "Sessions", "Settings", "SettingsReader", "Store",
+                "Keys", "Listener", "Pipeline", "PostgresStore", "Proxy", "Sealing", "Sessions", "Settings",
+                "SettingsReader", "Store",
                 "Telemetry", "Upstream", httpTypes, lifecycle, logging, nio("NIOCore"), nio("NIOPosix"),
             ],
             swiftSettings: safe),
@@ -197,6 +202,7 @@ let package = Package(
             name: "Diagnostics",
             dependencies: [
                 "Clocks", "Cognito", "Cryptography", "Curl", "Encoding", "Gateway", "HTTPClient", "Keys", "Pipeline",
+                "Postgres", "PostgresStore",
                 "Sessions", "Settings", "Store", "Upstream", httpTypes, logging, nio("NIOCore"), nio("NIOPosix"),
             ],
             swiftSettings: safe),
@@ -250,7 +256,7 @@ let package = Package(
         .testTarget(
             name: "SettingsTests",
             dependencies: [
-                "Cryptography", "Encoding", "Pipeline", "Settings", "SettingsReader", nio("NIOCore"),
+                "Cryptography", "Encoding", "Pipeline", "Postgres", "Settings", "SettingsReader", nio("NIOCore"),
             ],
             swiftSettings: strict),
         .testTarget(
@@ -300,8 +306,8 @@ let package = Package(
         .testTarget(
             name: "KeysTests",
             dependencies: [
-                "ClockSteps", "Cryptography", "Encoding", "Gateway", "HTTPClient", "Keys", "Pipeline", "Store",
-                "TestSupport", logging,
+                "ClockSteps", "Cryptography", "Encoding", "Gateway", "HTTPClient", "Keys", "Locking", "Pipeline",
+                "Sealing", "Store", "TestSupport", logging,
             ],
             swiftSettings: strict),
         .testTarget(
@@ -324,7 +330,11 @@ let package = Package(
             dependencies: ["ClockSteps", "Cryptography", "Encoding", "Keys", "Store", "TestSupport", grdb, logging],
             swiftSettings: strict),
         .testTarget(
-            name: "PostgresTests", dependencies: ["Cryptography", "Postgres", "PostgresStore", "Store"],
+            name: "PostgresTests",
+            dependencies: [
+                "Accounts", "Cryptography", "Encoding", "HTTPClient", "Keys", "Locking", "Pipeline", "Postgres",
+                "PostgresStore", "Sealing", "Store", "Telemetry", "TestSupport", grdb, httpTypes, logging,
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "UpstreamTests",

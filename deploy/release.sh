@@ -30,7 +30,7 @@ export LC_ALL=C TZ=UTC
 if [ -n "${GATEHOUSE_BINARY:-}" ]; then
     binary=$GATEHOUSE_BINARY
 else
-    need_packages ca-certificates libcurl4-openssl-dev libsqlite3-dev libssl-dev pkg-config
+    need_packages ca-certificates libcurl4-openssl-dev libpq-dev libsqlite3-dev libssl-dev pkg-config
     need_swift
     echo "building the release binary (the first time takes some minutes)"
     "${release_build[@]}"
@@ -136,6 +136,7 @@ Priority: optional
 Maintainer: $maintainer
 Installed-Size: $(du -sk --apparent-size "$root" --exclude DEBIAN | cut -f1)
 Depends: $depends
+Recommends: libpq5
 Description: authenticating reverse proxy for mobile APIs
  Stands in front of an HTTP API, signs its users in (Amazon Cognito with a
  client secret), verifies every token, tells the backend who is calling in

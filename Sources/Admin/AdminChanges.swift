@@ -48,7 +48,10 @@ package struct AdminChanges: Sendable {
         case .logLevel: setLogLevel(body)
         case .drain(let begins): drain(begins)
         case .server(let begins, let upstream, let server): await drain(begins, server, of: upstream)
-        case .users(let call): await AdminUsers(status.userDirectory, logs.logger, peer: peer).perform(call, body: body)
+        case .users(let call):
+            await AdminUsers(status.userDirectory, logs.logger, peer: peer) { [status] in
+                try await status.confirm(within: $0)
+            }.perform(call, body: body)
         }
     }
 

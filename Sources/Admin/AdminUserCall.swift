@@ -8,14 +8,20 @@ enum AdminUserCall: Equatable {
     case find(matching: String?, after: String, limit: Int)
     case show(String)
     /// The role is in the body.
-    case setRole(String)
+    case setRole(String, wait: Wait = nil)
     /// Whether a user is locked out.
-    case setDisabled(Bool, String)
+    case setDisabled(Bool, String, wait: Wait = nil)
     case sessions(of: String, issuer: String?)
-    case endSession(String)
-    case endSessions(of: String, issuer: String?)
+    case endSession(String, wait: Wait = nil)
+    case endSessions(of: String, issuer: String?, wait: Wait = nil)
     /// The query is invalid; the text says why.
     case malformed(String)
+
+    /// For how many seconds the response waits until all gateways go by the change; nil: it does not.
+    typealias Wait = Int64?
+
+    /// The longest wait.
+    static let longestWait: Int64 = 30
 
     /// The most users that one answer tells of.
     static let largestPage = 1000
@@ -33,10 +39,13 @@ extension AdminUserCall {
         switch (path.count, ExactText(path[0]), path.last.exact) {
         case (1, "users", _): return only(.get, method) { find(AdminQuery(query)) }
         case (2, "users", _): return only(.get, method) { .show(path[1]) }
-        case (3, "users", "role"): return only(.put, method) { .setRole(path[1]) }
-        case (3, "users", "disable"): return AdminCall.switched(method) { .users(.setDisabled($0, path[1])) }
+        case (3, "users", "role"): return only(.put, method) { waiting(query) { .setRole(path[1], wait: $0) } }
+        case (3, "users", "disable"):
+            return AdminCall.switched(method) { begins in
+                .users(waiting(query) { .setDisabled(begins, path[1], wait: $0) })
+            }
         case (1, "sessions", _): return sessions(method, AdminQuery(query))
-        case (2, "sessions", _): return only(.delete, method) { .endSession(path[1]) }
+        case (2, "sessions", _): return only(.delete, method) { waiting(query) { .endSession(path[1], wait: $0) } }
         default: return .notFound
         }
     }
@@ -45,6 +54,21 @@ extension AdminUserCall {
         _ allowed: HTTPRequest.Method, _ method: HTTPRequest.Method, _ call: () -> AdminUserCall
     ) -> AdminCall {
         method == allowed ? .change(.users(call())) : .methodNotAllowed([allowed])
+    }
+
+    /// A call whose query says nothing but how long it waits.
+    private static func waiting(_ query: Substring, _ call: (Wait) -> AdminUserCall) -> AdminUserCall {
+        let query = AdminQuery(query)
+        if let error = query.error(knowing: ["wait"]) { return .malformed(error) }
+        return wait(query, call)
+    }
+
+    private static func wait(_ query: AdminQuery, _ call: (Wait) -> AdminUserCall) -> AdminUserCall {
+        guard let text = query["wait"] else { return call(nil) }
+        guard let seconds = Int64(text), (1...longestWait).contains(seconds) else {
+            return .malformed("wait must be 1 to \(longestWait) seconds")
+        }
+        return call(seconds)
     }
 
     private static func find(_ query: AdminQuery) -> AdminUserCall {
@@ -56,13 +80,14 @@ extension AdminUserCall {
 
     private static func sessions(_ method: HTTPRequest.Method, _ query: AdminQuery) -> AdminCall {
         guard method == .get || method == .delete else { return .methodNotAllowed([.get, .delete]) }
-        if let error = query.error(knowing: ["subject", "issuer"]) { return .change(.users(.malformed(error))) }
+        let known = method == .get ? ["subject", "issuer"] : ["subject", "issuer", "wait"]
+        if let error = query.error(knowing: known) { return .change(.users(.malformed(error))) }
         guard let subject = query["subject"], !subject.isEmpty else {
             return .change(.users(.malformed("say whose sessions: ?subject=…")))
         }
         let issuer = query["issuer"]
-        return .change(
-            .users(method == .get ? .sessions(of: subject, issuer: issuer) : .endSessions(of: subject, issuer: issuer)))
+        guard method == .delete else { return .change(.users(.sessions(of: subject, issuer: issuer))) }
+        return .change(.users(wait(query) { .endSessions(of: subject, issuer: issuer, wait: $0) }))
     }
 }
 

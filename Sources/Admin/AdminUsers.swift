@@ -7,6 +7,7 @@ internal import Keys
 internal import Logging
 internal import Pipeline
 internal import Sessions
+internal import Store
 internal import Telemetry
 
 /// Carries out the admin listener's calls about users and sessions. Changes apply from the next request on, and are in
@@ -16,11 +17,17 @@ struct AdminUsers: Sendable {
     private let logger: Logger
     private let peer: String
     private let requestID = AdminRequestID.make()
+    private let confirm: @Sendable (Duration) async throws -> Confirmations
 
     /// - Parameters:
     ///   - directory: nil where no tokens are taken.
     ///   - peer: who asks: an address.
-    init(_ directory: UserDirectory?, _ logger: Logger, peer: String) {
+    ///   - confirm: waits until all gateways go by what was changed.
+    init(
+        _ directory: UserDirectory?, _ logger: Logger, peer: String,
+        confirm: @escaping @Sendable (Duration) async throws -> Confirmations
+    ) {
+        self.confirm = confirm
         self.directory = directory
         self.logger = logger
         self.peer = peer
@@ -44,14 +51,35 @@ struct AdminUsers: Sendable {
             let last = users.count == limit ? users.last?["id"] : nil
             return ["users": .array(users.map(JSON.object)), "next": last ?? .null]
         case .show(let id): return try await own(directory).user(id)
-        case .setRole(let id): return try await setRole(try Self.role(body), of: id, directory)
-        case .setDisabled(let isDisabled, let id): return try await setDisabled(isDisabled, id, directory)
+        case .setRole(let id, let wait):
+            return try await confirmed(wait) { try await setRole(try Self.role(body), of: id, directory) }
+        case .setDisabled(let isDisabled, let id, let wait):
+            return try await confirmed(wait) { try await setDisabled(isDisabled, id, directory) }
         case .sessions(let subject, let issuer):
             return ["sessions": .array(try await sessions(of: subject, issuer, directory).map(JSON.object))]
-        case .endSession(let id): return try await endSession(id, directory)
-        case .endSessions(let subject, let issuer): return try await endSessions(of: subject, issuer, directory)
+        case .endSession(let id, let wait): return try await confirmed(wait) { try await endSession(id, directory) }
+        case .endSessions(let subject, let issuer, let wait):
+            return try await confirmed(wait) { try await endSessions(of: subject, issuer, directory) }
         case .malformed(let message): throw Self.malformed(message)
         }
+    }
+
+    /// The result of a change, with on how many of the gateways it holds where the caller waits for that. The change is
+    /// made in any case: that nobody knows how far it has come is no error of it.
+    private func confirmed(
+        _ wait: AdminUserCall.Wait, _ change: () async throws -> JSONObject
+    ) async throws -> JSONObject {
+        var result = try await change()
+        guard let wait else { return result }
+        do {
+            result["confirmed"] = .string("\(try await confirm(.seconds(wait)))")
+        } catch {
+            logger.warning(
+                "nobody knows on how many gateways a change holds",
+                metadata: ["request_id": "\(requestID)", "error": "\(error)"])
+            result["confirmed"] = .null
+        }
+        return result
     }
 
     // MARK: Users

@@ -18,10 +18,14 @@ package protocol BackgroundService: AnyObject, Sendable {
 extension AccountLimits: BackgroundService {}
 extension AppleGrantValidation: BackgroundService {}
 extension AssertionKeyService: BackgroundService {}
+extension AuditKeyService: BackgroundService {}
 extension KeySetService: BackgroundService {}
+extension LeftOverSessions: BackgroundService {}
 extension LogWatch: BackgroundService {}
 extension Outbox: BackgroundService {}
+extension ReplicaService: BackgroundService {}
 extension RevocationService: BackgroundService {}
+extension SealingKeyService: BackgroundService {}
 extension ServerCheck: BackgroundService {}
 extension SessionEnds: BackgroundService {}
 extension StoreUpkeep: BackgroundService {}

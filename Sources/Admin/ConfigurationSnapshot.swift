@@ -27,6 +27,8 @@ package struct ConfigurationSnapshot: Sendable {
     package let upkeep: StoreUpkeep?
     /// Nil where there is no store.
     package let storeWatch: StoreWatch?
+    /// Nil where no other gateway has the same store.
+    package let replicas: ReplicaService?
     /// Where its logs go.
     package let places: LogPlaces
     /// Nil where the gateway keeps no users and no sessions of its own.
@@ -35,15 +37,20 @@ package struct ConfigurationSnapshot: Sendable {
     package let grantValidation: AppleGrantValidation?
     /// Nil where no tokens are taken.
     package let accountServices: AccountServices?
+    /// Empty where the keys are in the state directory.
+    package let sharedKeys: SharedKeyServices
     /// Nil where nobody signs in on hosted pages.
     package let unredeemedCodes: UnredeemedCodes?
+    /// Nil where nobody signs in at a pool.
+    package let leftOverSessions: LeftOverSessions?
 
     package init(
         settings: GatewaySettings, plan: ServingPlan, metrics: [LoopMetrics], listeners: [ListenerSettings],
         checks: [ServerCheck], accessLog: AccessLog?, store: (any StateStore)?, upkeep: StoreUpkeep?,
-        storeWatch: StoreWatch?,
+        storeWatch: StoreWatch?, replicas: ReplicaService? = nil,
         places: LogPlaces, sessionEnds: SessionEnds?, grantValidation: AppleGrantValidation?,
-        accountServices: AccountServices?, unredeemedCodes: UnredeemedCodes?
+        accountServices: AccountServices?, sharedKeys: SharedKeyServices, unredeemedCodes: UnredeemedCodes?,
+        leftOverSessions: LeftOverSessions?
     ) {
         self.settings = settings
         self.plan = plan
@@ -54,20 +61,24 @@ package struct ConfigurationSnapshot: Sendable {
         self.store = store
         self.upkeep = upkeep
         self.storeWatch = storeWatch
+        self.replicas = replicas
         self.places = places
         self.sessionEnds = sessionEnds
         self.grantValidation = grantValidation
         self.accountServices = accountServices
+        self.sharedKeys = sharedKeys
         self.unredeemedCodes = unredeemedCodes
+        self.leftOverSessions = leftOverSessions
     }
 
     /// The services that run beside requests, in the order in which they begin.
     package var services: [any BackgroundService] {
         let single: [(any BackgroundService)?] = [
             plan.assertionKeys, plan.sessionKeys?.keys, sessionEnds, grantValidation, plan.revocations, upkeep,
-            storeWatch, accountServices?.limits, accountServices?.outbox, unredeemedCodes, plan.tracing,
+            storeWatch, replicas, accountServices?.limits, accountServices?.outbox, unredeemedCodes, leftOverSessions,
+            plan.tracing,
         ]
-        return plan.keyServices + single.compactMap { $0 } + checks
+        return plan.keyServices + single.compactMap { $0 } + sharedKeys.services + checks
     }
 
     /// For each listener the certificates that it presents.

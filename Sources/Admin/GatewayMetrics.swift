@@ -4,6 +4,7 @@ internal import Keys
 internal import Listener
 package import Pipeline
 internal import Settings
+internal import Store
 package import Telemetry
 
 /// The metrics of this gateway: labels that the settings name, and what is read when they are asked for.
@@ -23,6 +24,17 @@ package enum GatewayMetrics {
     static var nameLookups: MetricsReadings.NameLookups {
         let tally = HostAddresses.tally
         return .init(found: tally.found, absent: tally.absent, failed: tally.failed)
+    }
+
+    static func reading(_ database: StoreReadings) -> MetricsReadings.Database {
+        MetricsReadings.Database(
+            open: database.open, idle: database.idle, made: database.made, failed: database.failed,
+            waiting: database.waiting, limits: database.limits, durations: database.durations, total: database.total,
+            errors: database.errors)
+    }
+
+    static func counts(_ replicas: [Replica]) -> [(state: String, count: Int)] {
+        [Replica.State.alive, .lost].map { state in (state.rawValue, replicas.count { $0.state == state }) }
     }
 
     static func reading(_ service: KeySetService) -> MetricsReadings.KeySet {

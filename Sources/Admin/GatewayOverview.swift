@@ -36,4 +36,6 @@ struct GatewayOverview: Sendable {
     var upstreams: [Upstream]
     var issuers: [Issuer]
     var limits: LimitSettings?
+    /// The gateways that share the database, and the id of this one; nil where there is one process.
+    var replicas: (known: [Replica], own: String)?
 }

@@ -102,7 +102,7 @@ package final class GatewayStatus: Sendable {
             certificates: snapshot?.servedCertificates ?? [],
             store: Self.store(snapshot), schemaVersion: snapshot?.store?.schemaVersion ?? 0,
             upstreams: snapshot.map(Self.upstreams) ?? [], issuers: snapshot?.plan.gate.verifier.issuers ?? [],
-            limits: snapshot?.settings.limits)
+            limits: snapshot?.settings.limits, replicas: snapshot?.replicas.map { ($0.known, $0.id) })
     }
 
     private static func upstreams(_ snapshot: ConfigurationSnapshot) -> [GatewayOverview.Upstream] {
@@ -141,12 +141,25 @@ package final class GatewayStatus: Sendable {
                 .init(
                     name: upstream.name,
                     healthy: checks.filter { $0.upstreamName == upstream.name }.map(\.isHealthy))
-            }, others: checked.count < upstreams.count, store: store(state.snapshot))
+            }, others: checked.count < upstreams.count, store: store(state.snapshot),
+            list: sharedList(state.snapshot).map { .init(age: $0.age, isTooOld: $0.isTooOld) })
+    }
+
+    private static func sharedList(_ snapshot: ConfigurationSnapshot?) -> MetricsReadings.SharedList? {
+        guard let status = snapshot?.plan.revocations?.status, status.isShared else { return nil }
+        return .init(age: status.age, isTooOld: status.isTooOld, isNotified: status.notice == .notify)
+    }
+
+    /// Waits until all gateways go by what was revoked until now, the only one without others at once.
+    func confirm(within patience: Duration) async throws -> Confirmations {
+        guard let replicas = snapshot?.replicas else { return Confirmations(confirmed: 1, all: 1) }
+        return try await replicas.confirm(within: patience)
     }
 
     private static func store(_ snapshot: ConfigurationSnapshot?) -> ReadinessReport.Store? {
         guard let snapshot, let store = snapshot.store else { return nil }
-        return .init(error: store.writeError, isNeeded: snapshot.settings.needsStore)
+        return .init(
+            error: store.writeError, isNeeded: snapshot.settings.needsStore, isShared: store.isShared)
     }
 
     /// Since the start, by log.
@@ -171,7 +184,7 @@ package final class GatewayStatus: Sendable {
             revocations: plan?.revocations.map(\.status).map { status in
                 .init(
                     entries: status.count, limit: status.limit, failures: status.failures,
-                    superseded: status.superseded)
+                    superseded: status.superseded, shared: Self.sharedList(snapshot))
             },
             assertionKeyAge: plan?.assertionKeys?.signingSince.map { Double(max(0, WallClock.seconds() - $0)) },
             reloads: state.reloads, directApplications: plan?.directApplications.snapshot ?? ([], 0),
@@ -179,6 +192,9 @@ package final class GatewayStatus: Sendable {
             accountServices: snapshot?.accountServices.map(\.readings), linesLost: linesLost(snapshot),
             spans: (exported: spanTally.exported, lost: spanTally.lost), nameLookups: GatewayMetrics.nameLookups,
             process: .now(startedAt: startedAt), version: GatehouseVersion.current,
-            storeIsWritable: snapshot?.store.map { $0.writeError == nil }, isReady: Self.readiness(state).isReady)
+            storeIsWritable: snapshot?.store.map { $0.writeError == nil },
+            database: snapshot?.store?.readings.map(GatewayMetrics.reading),
+            replicas: snapshot?.replicas.map { GatewayMetrics.counts($0.known) } ?? [],
+            isReady: Self.readiness(state).isReady)
     }
 }

@@ -14,6 +14,20 @@ package struct ReadinessReport: Equatable {
         var error: String?
         /// Whether what clients ask for takes writing.
         var isNeeded: Bool
+        /// Whether several gateways share it. Then none is unready for it: all would be at once, and with them what
+        /// works without the database.
+        var isShared = false
+    }
+
+    /// The list of revocations that several gateways share.
+    struct SharedList: Equatable {
+        /// Seconds since it was last known to be complete.
+        var age: Int64
+        /// Whether it is so old that no token is accepted.
+        var isTooOld: Bool
+
+        /// The age in seconds from which it is told of. A list is read at least every second.
+        static let toldAge: Int64 = 5
     }
 
     let isReady: Bool
@@ -23,15 +37,20 @@ package struct ReadinessReport: Equatable {
     /// with an upstream to serve from. One upstream of several without a healthy server is told and no more: to take
     /// the whole gateway out for it would take the others' requests with it. So is a store that no sign-in needs.
     ///
-    /// - Parameter others: whether there are upstreams whose servers are not checked.
-    init(isDraining: Bool, keySetsHeld: [Bool], upstreams: [CheckedUpstream], others: Bool, store: Store?) {
+    /// - Parameters:
+    ///   - others: whether there are upstreams whose servers are not checked.
+    ///   - list: nil where there is one process.
+    init(
+        isDraining: Bool, keySetsHeld: [Bool], upstreams: [CheckedUpstream], others: Bool, store: Store?,
+        list: SharedList? = nil
+    ) {
         let down = upstreams.filter { !$0.healthy.contains(true) }
         let reason: String? =
             if isDraining {
                 "draining"
             } else if keySetsHeld.contains(false) {
                 "waiting for key sets"
-            } else if let store, store.isNeeded, store.error != nil {
+            } else if let store, store.isNeeded, !store.isShared, store.error != nil {
                 "the store cannot be written"
             } else if !down.isEmpty, down.count == upstreams.count, !others {
                 "no upstream has a healthy server"
@@ -40,7 +59,15 @@ package struct ReadinessReport: Equatable {
             }
         isReady = reason == nil
         let stored = (store?.error).map { ["store: \($0)"] } ?? []
-        let lines = [reason ?? "ready"] + stored + down.map { "upstream \($0.name): no healthy server" }
+        let lines =
+            [reason ?? "ready"] + stored + (list?.lines ?? []) + down.map { "upstream \($0.name): no healthy server" }
         text = lines.map { $0 + "\n" }.joined()
+    }
+}
+
+extension ReadinessReport.SharedList {
+    fileprivate var lines: [String] {
+        guard isTooOld || age >= Self.toldAge else { return [] }
+        return ["revocations: the list is \(age) s old\(isTooOld ? ", no token is accepted" : "")"]
     }
 }

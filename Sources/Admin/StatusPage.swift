@@ -19,6 +19,10 @@ enum StatusPage {
             "draining": .bool(gateway.isDraining),
             "configuration": configuration(gateway, readings),
             "store": gateway.store.map { store($0, gateway) } ?? .null,
+            "revocation_list": readings.revocations?.shared.map(list) ?? .null,
+            "replicas": gateway.replicas.map { replicas in
+                .array(replicas.known.map { replica($0, isThis: $0.id.hasSameBytes(as: replicas.own)) })
+            } ?? .null,
             "listeners": .array(zip(gateway.listeners, gateway.certificates).map(listener)),
             "upstreams": .array(gateway.upstreams.map { upstream($0, metrics.servers, status) }),
             "issuers": .array(gateway.issuers.map { issuer($0, readings) }),
@@ -56,6 +60,25 @@ enum StatusPage {
             "writable": .bool(store.error == nil), "error": store.error.map { .string($0) } ?? .null,
             // Whether a client's request takes writing, so that readiness depends on it.
             "needed": .bool(store.isNeeded), "schema_version": number(gateway.schemaVersion),
+        ]
+    }
+
+    /// The list of revocations, where several gateways share it.
+    private static func list(_ list: MetricsReadings.SharedList) -> JSON {
+        [
+            "age_seconds": number(list.age), "too_old": .bool(list.isTooOld),
+            // Whether the database announces changes.
+            "notified": .bool(list.isNotified),
+        ]
+    }
+
+    private static func replica(_ replica: Replica, isThis: Bool) -> JSON {
+        [
+            "id": .string(replica.id), "name": .string(replica.name), "this": .bool(isThis),
+            "state": .string(replica.state.rawValue), "version": .string(replica.version),
+            "configuration": .string(replica.configuration), "started_at": number(replica.startedAt),
+            "heard_seconds_ago": number(replica.silence),
+            "list_age_seconds": replica.listAge.map { number($0) } ?? .null,
         ]
     }
 

@@ -17,7 +17,7 @@ extension Authenticator {
         try await initiate("CUSTOM_AUTH", parameters(of: attempt), attempt)
     }
 
-    private func parameters(of attempt: Attempt) -> JSONObject {
+    func parameters(of attempt: Attempt) -> JSONObject {
         var parameters: JSONObject = ["USERNAME": .string(attempt.username)]
         parameters["SECRET_HASH"] = app.secretHash(attempt.username)
         parameters["DEVICE_KEY"] = attempt.device.map { .string($0.key) }

@@ -4,23 +4,52 @@ internal import Pipeline
 
 // The proof of a password, or of a device's secret, without sending it (RFC 5054 as Cognito has it).
 extension Authenticator {
+    /// USER_SRP_AUTH.
     func startWithProof(
         _ attempt: Attempt, _ isClosed: ClosedCheck
     ) async throws(CognitoError) -> AuthenticationAnswer {
         let client = try srpClient()
-        var parameters: JSONObject = [
-            "USERNAME": .string(attempt.username), "SRP_A": .string(client.publicValue.hex),
-        ]
-        parameters["SECRET_HASH"] = app.secretHash(attempt.username)
-        parameters["DEVICE_KEY"] = attempt.device.map { .string($0.key) }
         let answer: AuthenticationAnswer
         do {
-            answer = try await initiate("USER_SRP_AUTH", parameters, attempt)
+            answer = try await initiate("USER_SRP_AUTH", parameters(of: attempt, client), attempt)
         } catch {
             if [.userNotFound, .userNotConfirmed].contains(error.kind) { await pretend(client, attempt) }
             throw error
         }
         guard case .challenge(let challenge) = answer, challenge.isNamed("PASSWORD_VERIFIER") else { return answer }
+        return try await prove(attempt, challenge, client, isClosed)
+    }
+
+    /// USER_AUTH with PASSWORD_SRP. Cognito reports errors of the account before anything is proven, and asks for
+    /// another factor in the place of one that there is not: both become a wrong password, by as many calls.
+    func startWithChosenProof(
+        _ attempt: Attempt, _ isClosed: ClosedCheck
+    ) async throws(CognitoError) -> AuthenticationAnswer {
+        let client = try srpClient()
+        var parameters = parameters(of: attempt, client)
+        parameters["PREFERRED_CHALLENGE"] = .string(SignInFactor.passwordProof.rawValue)
+        var answer: AuthenticationAnswer?
+        do {
+            answer = try await initiate("USER_AUTH", parameters, attempt)
+        } catch {
+            guard error.isOfAccount, error.kind != .deviceUnknown else { throw error }
+        }
+        guard case .challenge(let challenge)? = answer, challenge.isNamed("PASSWORD_VERIFIER") else {
+            await pretend(client, attempt)
+            throw CognitoError(type: "NotAuthorizedException", message: "Incorrect username or password.")
+        }
+        return try await prove(attempt, challenge, client, isClosed)
+    }
+
+    private func parameters(of attempt: Attempt, _ client: SRPClient) -> JSONObject {
+        var parameters = parameters(of: attempt)
+        parameters["SRP_A"] = .string(client.publicValue.hex)
+        return parameters
+    }
+
+    private func prove(
+        _ attempt: Attempt, _ challenge: AuthenticationChallenge, _ client: SRPClient, _ isClosed: ClosedCheck
+    ) async throws(CognitoError) -> AuthenticationAnswer {
         guard let userID = challenge.parameters["USER_ID_FOR_SRP"]?.stringValue else {
             throw CognitoError(unavailable: "UnexpectedChallenge")
         }
@@ -37,12 +66,14 @@ extension Authenticator {
 
     /// DEVICE_SRP_AUTH and DEVICE_PASSWORD_VERIFIER.
     func proveDevice(
-        _ device: DeviceCredentials, _ challenge: AuthenticationChallenge, username: String, context: JSON?
+        _ device: DeviceCredentials, _ challenge: AuthenticationChallenge, username: String, context: JSON?,
+        metadata: JSON?
     ) async throws(CognitoError) -> AuthenticationAnswer {
         let client = try srpClient()
         var response = Response(
             challenge: challenge.name, session: challenge.session?.exposeText(), username: username,
-            answers: ["SRP_A": .string(client.publicValue.hex)], device: device, context: context)
+            answers: ["SRP_A": .string(client.publicValue.hex)], device: device, context: context,
+            metadata: metadata)
         guard case .challenge(let verifier) = try await send(response), verifier.isNamed("DEVICE_PASSWORD_VERIFIER")
         else { throw CognitoError(unavailable: "UnexpectedChallenge") }
         response.challenge = verifier.name

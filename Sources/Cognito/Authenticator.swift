@@ -78,31 +78,35 @@ package struct Authenticator: Sendable {
 
     /// Begins a sign-in. A device that the pool has forgotten signs in like a new one.
     ///
-    /// - Parameter isClosed: asked where a proof in two steps shows the account before the password is tried.
+    /// - Parameters:
+    ///   - factor: the kind of password in a choice of first factors; nil for a sign-in without a choice.
+    ///   - isClosed: asked where a proof in two steps shows the account before the password is tried.
     package func begin(
-        _ attempt: Attempt, isClosed: ClosedCheck = { _ in false }
+        _ attempt: Attempt, as factor: SignInFactor? = nil, isClosed: ClosedCheck = { _ in false }
     ) async throws(CognitoError) -> AuthenticationAnswer {
         do {
-            return try await start(attempt, isClosed)
+            return try await start(attempt, factor, isClosed)
         } catch {
             guard error.kind == .deviceUnknown, attempt.device != nil else { throw error }
         }
         var anew = attempt
         anew.device = nil
-        return try await start(anew, isClosed)
+        return try await start(anew, factor, isClosed)
     }
 
     private func start(
-        _ attempt: Attempt, _ isClosed: ClosedCheck
+        _ attempt: Attempt, _ factor: SignInFactor?, _ isClosed: ClosedCheck
     ) async throws(CognitoError) -> AuthenticationAnswer {
         let answer: AuthenticationAnswer
-        switch flow {
-        case .password: answer = try await startWithPassword(attempt, flow: "USER_PASSWORD_AUTH")
-        case .admin: answer = try await startWithPassword(attempt, flow: "ADMIN_USER_PASSWORD_AUTH")
-        case .srp: answer = try await startWithProof(attempt, isClosed)
+        switch (factor, flow) {
+        case (.passwordProof, _): answer = try await startWithChosenProof(attempt, isClosed)
+        case (_, .password): answer = try await startWithPassword(attempt, flow: "USER_PASSWORD_AUTH")
+        case (_, .admin): answer = try await startWithPassword(attempt, flow: "ADMIN_USER_PASSWORD_AUTH")
+        case (_, .srp): answer = try await startWithProof(attempt, isClosed)
         }
         return try await proceed(
-            answer, username: attempt.username, device: attempt.device, context: attempt.context)
+            answer, username: attempt.username, device: attempt.device, context: attempt.context,
+            metadata: attempt.metadata)
     }
 
     private func startWithPassword(_ attempt: Attempt, flow: String) async throws(CognitoError) -> AuthenticationAnswer
@@ -134,7 +138,8 @@ package struct Authenticator: Sendable {
     /// Answers a challenge, and what the device is asked for after it.
     package func respond(_ response: Response) async throws(CognitoError) -> AuthenticationAnswer {
         try await proceed(
-            await send(response), username: response.username, device: response.device, context: response.context)
+            await send(response), username: response.username, device: response.device, context: response.context,
+            metadata: response.metadata)
     }
 
     /// Answers a challenge.
@@ -160,12 +165,13 @@ package struct Authenticator: Sendable {
 
     /// Lets the device prove itself where Cognito asks for it.
     private func proceed(
-        _ answer: AuthenticationAnswer, username: String, device: DeviceCredentials?, context: JSON?
+        _ answer: AuthenticationAnswer, username: String, device: DeviceCredentials?, context: JSON?, metadata: JSON?
     ) async throws(CognitoError) -> AuthenticationAnswer {
         guard case .challenge(let challenge) = answer, challenge.isNamed("DEVICE_SRP_AUTH"), let device else {
             return answer
         }
-        return try await proveDevice(device, challenge, username: challenge.username ?? username, context: context)
+        return try await proveDevice(
+            device, challenge, username: challenge.username ?? username, context: context, metadata: metadata)
     }
 
     private static func answer(_ output: JSONObject) throws(CognitoError) -> AuthenticationAnswer {

@@ -22,6 +22,24 @@ package struct CognitoError: Error, Equatable, Sendable, CustomStringConvertible
 
     /// The type and nothing else: see the type's comment.
     package var description: String { "CognitoError(\(type), \(kind.rawValue))" }
+
+    /// Whether it is a limit that Cognito has for each user.
+    package var isLimitOfUser: Bool {
+        ["LimitExceededException", "TooManyFailedAttemptsException"].contains(ExactText(type))
+    }
+
+    /// Whether an error at a sign-in that has proven nothing tells of the account, be it that there is none.
+    package var isOfAccount: Bool {
+        switch kind {
+        case .badCredentials, .temporaryPasswordExpired, .userNotFound, .userNotConfirmed, .passwordResetRequired,
+            .userDisabled, .lockedOut,
+            .codeMismatch, .codeExpired, .invalidSession, .invalidParameter, .deviceUnknown, .secondFactorMissing,
+            .tokenRevoked, .tokenExpired, .tokenReused, .alreadyConfirmed:
+            true
+        case .throttled: isLimitOfUser
+        default: false
+        }
+    }
 }
 
 extension CognitoErrorKind {

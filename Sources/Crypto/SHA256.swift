@@ -20,11 +20,21 @@ package enum SHA256 {
 package enum HMACSHA256 {
     /// The 32-byte authentication code of `message` under `key`, which may have any length.
     package static func authenticationCode(for message: [UInt8], key: [UInt8]) -> [UInt8] {
-        var code = [UInt8](repeating: 0, count: SHA256.byteCount)
-        let result = HMAC(
-            MessageDigest.sha256.handle, key, Int32(key.count), message, message.count, &code, nil)
-        // As for SHA-256: there is no wrong code that would be safe to return.
-        precondition(result != nil, "HMAC-SHA-256 is not available")
-        return code
+        // OpenSSL's HMAC() looks its parts up by name at each call, which takes longer than both digests.
+        var block = key.count > blockByteCount ? SHA256.hash(key) : key
+        block.append(contentsOf: repeatElement(0, count: blockByteCount - block.count))
+        let inner = SHA256.hash(padded(block, 0x36, message))
+        return SHA256.hash(padded(block, 0x5c, inner))
+    }
+
+    private static let blockByteCount = 64
+
+    /// The block with each byte changed by `pad`, and the text behind it.
+    private static func padded(_ block: [UInt8], _ pad: UInt8, _ text: [UInt8]) -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(block.count + text.count)
+        for byte in block { bytes.append(byte ^ pad) }
+        bytes.append(contentsOf: text)
+        return bytes
     }
 }

@@ -3,7 +3,7 @@ internal import Cryptography
 internal import Curl
 internal import Gateway
 internal import HTTPClient
-internal import Keys
+package import Keys
 package import Logging
 internal import NIOCore
 internal import Pipeline
@@ -28,12 +28,14 @@ package struct OfflineVerifier: Sendable {
     private let now: Int64?
 
     /// - Parameters:
+    ///   - rings: where the gateway's own keys are.
     ///   - question: where the tokens are to be let in, and when.
     ///   - curl: fetches the key sets that the state directory does not hold.
     /// - Throws: ``StartupError`` for a question that no token can answer, and for a list of revocations that can't be
     ///   read.
     init(
-        _ settings: GatewaySettings, _ question: OfflineQuestion, curl: NIOLoopBound<CurlLoop>, logger: Logger
+        _ settings: GatewaySettings, _ rings: KeyRings, _ question: OfflineQuestion, curl: NIOLoopBound<CurlLoop>,
+        logger: Logger
     ) async throws {
         let issuers = settings.trustedIssuers
         rules = try OfflineRules(settings, issuers, question)
@@ -42,24 +44,25 @@ package struct OfflineVerifier: Sendable {
         now = question.now
         revocations =
             question.looksAtRevocations
-            ? try await GatewayStore.revocations(in: settings.stateDirectory, now: now ?? WallClock.seconds()) : .empty
-        keyServices = try await Self.keyServices(settings, issuers, curl, logger)
+            ? try await GatewayState.revocations(settings, now: now ?? WallClock.seconds()) : .empty
+        keyServices = try await Self.keyServices(settings, rings, issuers, curl, logger)
     }
 
     /// Runs `body` with a verifier that may fetch key sets meanwhile.
     ///
     /// - Throws: ``StartupError`` besides what `body` throws.
     package static func with<Value>(
-        _ settings: GatewaySettings, _ question: OfflineQuestion, logger: Logger,
+        _ settings: GatewaySettings, _ rings: KeyRings, _ question: OfflineQuestion, logger: Logger,
         _ body: (OfflineVerifier) async throws -> Value
     ) async throws -> Value {
         try await FetchSession.with { session in
-            try await body(OfflineVerifier(settings, question, curl: session.curl, logger: logger))
+            try await body(OfflineVerifier(settings, rings, question, curl: session.curl, logger: logger))
         }
     }
 
     private static func keyServices(
-        _ settings: GatewaySettings, _ issuers: [Issuer], _ curl: NIOLoopBound<CurlLoop>, _ logger: Logger
+        _ settings: GatewaySettings, _ rings: KeyRings, _ issuers: [Issuer], _ curl: NIOLoopBound<CurlLoop>,
+        _ logger: Logger
     ) async throws -> [KeySetService] {
         var services: [KeySetService] = []
         for (index, policy) in Wiring.keySetPolicies(settings).enumerated() {
@@ -74,7 +77,7 @@ package struct OfflineVerifier: Sendable {
                 // A gateway's own files are read and left unchanged.
                 file: KeySetFile(directory: settings.stateDirectory, issuer: issuers[index], isReadOnly: true),
                 configured: try Wiring.configuredKeySet(issuers[index]),
-                own: issuers[index].keySource == .own ? try ownKeys(settings) : nil, logger: logger,
+                own: issuers[index].keySource == .own ? try await ownKeys(rings) : nil, logger: logger,
                 now: { WallClock.seconds() }, publish: { _ in })
             await service.restore()
             services.append(service)
@@ -83,10 +86,8 @@ package struct OfflineVerifier: Sendable {
     }
 
     /// The keys of sessions as they are kept now, read without changing anything.
-    private static func ownKeys(_ settings: GatewaySettings) throws -> @Sendable () -> KeySet? {
-        guard let ring = try KeyRingFile(.session, stateDirectory: settings.stateDirectory).read() else {
-            return { nil }
-        }
+    private static func ownKeys(_ rings: KeyRings) async throws -> @Sendable () -> KeySet? {
+        guard let ring = try await rings[.session].read() else { return { nil } }
         let document = AssertionKeys.document(of: try ring.keys.map { try $0.signingKey().publicJSONWebKey })
         let set = try KeySet(jwks: document, algorithms: [.es256], generation: KeySetGeneration.next())
         return { set }

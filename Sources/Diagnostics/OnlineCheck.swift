@@ -10,8 +10,8 @@ internal import Sessions
 package import Settings
 internal import Upstream
 
-/// Asks everything that settings point to whether it is there and what it should be: key sets, Cognito, Apple,
-/// upstreams.
+/// Asks everything that settings point to whether it is there and what it should be: the database that gateways share,
+/// key sets, Cognito, Apple, upstreams.
 ///
 /// All are asked at once, and each for no longer than the gateway itself would wait. Nobody's account is touched, and
 /// nothing secret is told.
@@ -30,7 +30,7 @@ package struct OnlineCheck: Sendable {
         var ask: @Sendable () async -> (isGood: Bool, text: String)
     }
 
-    private let settings: GatewaySettings
+    let settings: GatewaySettings
 
     package init(_ settings: GatewaySettings) {
         self.settings = settings
@@ -45,7 +45,7 @@ package struct OnlineCheck: Sendable {
     ) async throws -> [Finding] {
         try await FetchSession.with { session in
             let accounts = try await poolProbes(session) + appleProbes(session)
-            let probes = try await issuerProbes(session) + accounts + upstreamProbes(session)
+            let probes = try await stateProbes() + issuerProbes(session) + accounts + upstreamProbes(session)
             begin(probes.map(\.subject))
             return await withTaskGroup(of: (Int, Finding).self) { tasks in
                 for (index, probe) in probes.enumerated() { tasks.addTask { (index, await Self.ask(probe)) } }

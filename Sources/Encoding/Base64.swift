@@ -53,20 +53,32 @@ private struct Base64Coding: Sendable {
     }
 
     func encode(_ bytes: [UInt8]) -> String {
-        var text: [UInt8] = []
-        text.reserveCapacity((bytes.count * 4 + 2) / 3)
-        var bits = 0
-        var bitCount = 0
-        for byte in bytes {
-            bits = (bits << 8 | Int(byte)) & 0xffff
-            bitCount += 8
-            while bitCount >= 6 {
-                bitCount -= 6
-                text.append(alphabet[bits >> bitCount & 63])
+        let over = bytes.count % 3
+        let whole = bytes.count - over
+        let bytes = bytes.span
+        return unsafe String(unsafeUninitializedCapacity: (bytes.count * 4 + 2) / 3) { text in
+            unsafe alphabet.withUnsafeBufferPointer { alphabet in
+                var (from, count) = (0, 0)
+                // Checked once for all: `from` stays below the number of bytes, and each three make four.
+                while from < whole {
+                    let bits =
+                        unsafe Int(bytes[unchecked: from]) << 16 | Int(bytes[unchecked: from + 1]) << 8
+                        | Int(bytes[unchecked: from + 2])
+                    unsafe text[count] = alphabet[bits >> 18]
+                    unsafe text[count + 1] = alphabet[bits >> 12 & 63]
+                    unsafe text[count + 2] = alphabet[bits >> 6 & 63]
+                    unsafe text[count + 3] = alphabet[bits & 63]
+                    from += 3
+                    count += 4
+                }
+                guard over > 0 else { return count }
+                let bits = Int(bytes[whole]) << 8 | (over == 2 ? Int(bytes[whole + 1]) : 0)
+                unsafe text[count] = alphabet[bits >> 10]
+                unsafe text[count + 1] = alphabet[bits >> 4 & 63]
+                if over == 2 { unsafe text[count + 2] = alphabet[bits << 2 & 63] }
+                return count + over + 1
             }
         }
-        if bitCount > 0 { text.append(alphabet[bits << (6 - bitCount) & 63]) }
-        return String(decoding: text, as: UTF8.self)
     }
 
     func decode(_ text: borrowing Span<UInt8>) -> [UInt8]? {

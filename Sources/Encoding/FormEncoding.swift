@@ -3,6 +3,7 @@
 package enum FormEncoding {
     package static func encode(_ fields: [(String, String)]) -> [UInt8] {
         var bytes: [UInt8] = []
+        bytes.reserveCapacity(fields.reduce(0) { $0 + $1.0.utf8.count + $1.1.utf8.count + 16 })
         for (name, value) in fields {
             if !bytes.isEmpty { bytes.append(UInt8(ascii: "&")) }
             append(name, to: &bytes)
@@ -13,13 +14,21 @@ package enum FormEncoding {
     }
 
     private static func append(_ text: String, to bytes: inout [UInt8]) {
+        // As codes, states and tokens are.
+        if text.utf8.allSatisfy(staysAsItIs) { return bytes.append(contentsOf: text.utf8) }
         for byte in text.utf8 {
             switch byte {
             case UInt8(ascii: " "): bytes.append(UInt8(ascii: "+"))
-            case UInt8(ascii: "*"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"): bytes.append(byte)
-            case _ where byte.isASCIILetterOrDigit: bytes.append(byte)
+            case _ where staysAsItIs(byte): bytes.append(byte)
             default: bytes.append(percentEncoded: byte)
             }
+        }
+    }
+
+    private static func staysAsItIs(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "*"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"): true
+        default: byte.isASCIILetterOrDigit
         }
     }
 
@@ -46,7 +55,10 @@ package enum FormEncoding {
     }
 
     private static func decoded(_ text: ArraySlice<UInt8>) -> String? {
-        PercentEncoding.decode(text.map { $0 == UInt8(ascii: "+") ? UInt8(ascii: " ") : $0 })
+        guard text.contains(where: { $0 == UInt8(ascii: "+") || $0 == UInt8(ascii: "%") }) else {
+            return String(validating: text, as: UTF8.self)
+        }
+        return PercentEncoding.decode(text.map { $0 == UInt8(ascii: "+") ? UInt8(ascii: " ") : $0 })
             .flatMap { String(validating: $0, as: UTF8.self) }
     }
 }

@@ -6,6 +6,7 @@
 package final class PostgresPool: Sendable {
     private let core: OnLoop<PostgresPoolCore>
     private let timeLimits: PostgresTimeLimits
+    package let tally = PostgresTally()
 
     /// - Parameters:
     ///   - size: the most connections.
@@ -15,7 +16,7 @@ package final class PostgresPool: Sendable {
         _ settings: PostgresSettings, size: Int = 8, mostWaiting: Int = 512,
         jitter: @escaping @Sendable () -> Double = { .random(in: 0.5...1) }
     ) {
-        core = OnLoop(PostgresPoolCore(settings, size: size, mostWaiting: mostWaiting, jitter: jitter))
+        core = OnLoop(PostgresPoolCore(settings, size: size, mostWaiting: mostWaiting, jitter: jitter, tally: tally))
         timeLimits = settings.timeLimits
     }
 
@@ -27,8 +28,21 @@ package final class PostgresPool: Sendable {
     package func query(
         _ sql: String, _ values: [PostgresValue] = [], deadline: ContinuousClock.Instant? = nil
     ) async throws(PostgresError) -> PostgresRows {
-        let deadline = deadline ?? .now + timeLimits.response
-        return try await PostgresWait.run { [core] wait in
+        let began = ContinuousClock.now
+        do throws(PostgresError) {
+            let rows = try await run(sql, values, deadline ?? began + timeLimits.response)
+            tally.add(.now - began, nil)
+            return rows
+        } catch {
+            tally.add(.now - began, error)
+            throw error
+        }
+    }
+
+    private func run(
+        _ sql: String, _ values: [PostgresValue], _ deadline: ContinuousClock.Instant
+    ) async throws(PostgresError) -> PostgresRows {
+        try await PostgresWait.run { [core] wait in
             core.value.lend(until: deadline, to: wait) { handle in
                 handle.query(sql, values, deadline: deadline) { outcome in
                     core.value.takeBack(handle, after: outcome)

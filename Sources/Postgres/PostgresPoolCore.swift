@@ -15,21 +15,26 @@ final class PostgresPoolCore {
     private let size: Int
     private let mostWaiting: Int
     private let jitter: @Sendable () -> Double
+    private let tally: PostgresTally
     private let loop = PostgresLoop.shared
     /// All that are there.
-    private var handles: [ObjectIdentifier: PostgresHandle] = [:]
+    private var handles: [ObjectIdentifier: PostgresHandle] = [:] { didSet { tally.use(state) } }
     /// Those that nobody uses; the one that was used last is used next.
-    private var idle: [PostgresHandle] = []
-    private var waiters: [Waiter] = []
+    private var idle: [PostgresHandle] = [] { didSet { tally.use(state) } }
+    private var waiters: [Waiter] = [] { didSet { tally.use(state) } }
     private var lastWaiter: UInt64 = 0
     private var pause: PostgresTimers.ID?
     /// How often in a row no connection could be made.
     private var failuresInRow = 0
-    private var counts = PostgresPoolState()
+    private var counts = PostgresPoolState() { didSet { tally.use(state) } }
     private var isClosed = false
 
-    init(_ settings: PostgresSettings, size: Int, mostWaiting: Int, jitter: @escaping @Sendable () -> Double) {
+    init(
+        _ settings: PostgresSettings, size: Int, mostWaiting: Int, jitter: @escaping @Sendable () -> Double,
+        tally: PostgresTally
+    ) {
         self.settings = settings
+        self.tally = tally
         self.size = max(1, size)
         self.mostWaiting = max(1, mostWaiting)
         self.jitter = jitter

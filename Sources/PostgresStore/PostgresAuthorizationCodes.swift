@@ -56,14 +56,15 @@ package struct PostgresAuthorizationCodes: AuthorizationCodeRecords {
         guard let found = try await store.rows(sql, [.bytes(hash), .text(poolID)]).first else { return .unknown }
         let family = try found.bytes("family")
         if try found.optional(PostgresRow.integer, "used_at") != nil { return .used(family: family) }
-        guard let result = try found.optional(PostgresRow.bytes, "result"), try found.integer("expires_at") > now
+        guard let result = try found.optional(PostgresRow.bytes, "result"),
+            try found.integer("expires_at") > clock.sharedTime(now)
         else { return .unknown }
         return .open(result: result, family: family)
     }
 
     package func use(_ hash: [UInt8], poolID: String, now: Int64) async throws -> Bool {
         let sql = Self.use(code: "$1", poolID: "$2", now: "$3")
-        return try await store.run(sql, [.bytes(hash), .text(poolID), .integer(now)]) > 0
+        return try await store.run(sql, [.bytes(hash), .text(poolID), .integer(clock.sharedTime(now))]) > 0
     }
 
     /// The statement that uses a code up: it decides and writes. Of several who use a code, it returns a row to one.

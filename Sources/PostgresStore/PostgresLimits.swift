@@ -34,13 +34,27 @@ package struct PostgresLimits: LimitRecords {
                 )
                 """,
                 "CREATE INDEX known_devices_by_end ON known_devices (ends_at)",
-            ])
+            ]),
+        PostgresStore.Migration(
+            name: "limits-2",
+            statements: [
+                """
+                CREATE TABLE accounts_of_names (
+                    name text COLLATE "C" PRIMARY KEY,
+                    account text COLLATE "C" NOT NULL,
+                    ends_at bigint NOT NULL
+                )
+                """,
+                "CREATE INDEX accounts_of_names_by_end ON accounts_of_names (ends_at)",
+            ]),
     ]
 
     private static let tables = [
         ("limit_counts", ["key", "window_number"]), ("sign_in_failures", ["key"]), ("known_devices", ["key"]),
+        ("accounts_of_names", ["name"]),
     ]
 
+    package let isShared = true
     private let store: PostgresStore
     private let clock: any RecordClock
 
@@ -51,6 +65,11 @@ package struct PostgresLimits: LimitRecords {
     }
 
     package func add(_ counts: [CountRecord]) async throws -> [Int64] {
+        let asked = counts.filter { $0.count == 0 }
+        guard asked.isEmpty else {
+            var (known, added) = (try await totals(of: asked)[...], try await add(counts.filter { $0.count > 0 })[...])
+            return counts.compactMap { $0.count == 0 ? known.popFirst() : added.popFirst() }
+        }
         guard !counts.isEmpty else { return [] }
         let once = SummedOnce(
             counts.map { (RowKey($0.key, $0.window), $0.count) }, endsAt: counts.map(\.endsAt))
@@ -74,10 +93,24 @@ package struct PostgresLimits: LimitRecords {
         }
     }
 
+    private func totals(of counts: [CountRecord]) async throws -> [Int64] {
+        let rows = try await store.rows(
+            """
+            SELECT key, window_number, count FROM limit_counts
+            WHERE (key, window_number) IN (SELECT * FROM unnest($1::text[], $2::int8[]))
+            """, [.array(counts.map(\.key)), .array(counts.map(\.window))])
+        let byKey = Dictionary(
+            uniqueKeysWithValues: try rows.map {
+                (RowKey(try $0.text("key"), try $0.integer("window_number")), try $0.integer("count"))
+            })
+        return counts.map { byKey[RowKey($0.key, $0.window)] ?? 0 }
+    }
+
     package func addFailures(
         of keys: [String], at milliseconds: Int64, endsAt: Int64
     ) async throws -> [FailureRecord] {
         guard !keys.isEmpty else { return [] }
+        let (milliseconds, endsAt) = shared(milliseconds, endsAt: endsAt)
         let once = SummedOnce(keys.map { (RowKey($0), 1) }, endsAt: keys.map { _ in endsAt })
         var parameters = PostgresParameters()
         let rows = once.sums.map {
@@ -101,6 +134,7 @@ package struct PostgresLimits: LimitRecords {
     }
 
     package func resetFailures(of key: String, at milliseconds: Int64, endsAt: Int64) async throws -> FailureRecord {
+        let (milliseconds, endsAt) = shared(milliseconds, endsAt: endsAt)
         let rows = try await store.repeatedRows(
             """
             INSERT INTO sign_in_failures AS l (key, count, last_at, ends_at, epoch) VALUES ($1, 0, $2, $3, $2)
@@ -114,6 +148,12 @@ package struct PostgresLimits: LimitRecords {
         return try FailureRecord(row)
     }
 
+    /// Both times by the clock of all gateways.
+    private func shared(_ milliseconds: Int64, endsAt: Int64) -> (at: Int64, endsAt: Int64) {
+        let time = clock.sharedMilliseconds(milliseconds)
+        return (time, endsAt + (time - milliseconds) / 1000)
+    }
+
     package func remember(device key: String, endsAt: Int64) async throws {
         try await store.run(
             """
@@ -122,12 +162,27 @@ package struct PostgresLimits: LimitRecords {
             """, [.text(key), .integer(endsAt)])
     }
 
+    package func remember(account: String, of name: String, endsAt: Int64) async throws {
+        try await store.run(
+            """
+            INSERT INTO accounts_of_names (name, account, ends_at) VALUES ($1, $2, $3)
+            ON CONFLICT (name) DO UPDATE SET account = excluded.account, ends_at = excluded.ends_at
+            """, [.text(name), .text(account), .integer(endsAt)])
+    }
+
     package func standing(
         ofDevice device: String?, failures keys: [String], now: Int64
     ) async throws -> LimitStanding {
+        try await standing(ofDevice: device, failures: keys, name: nil, now: now)
+    }
+
+    package func standing(
+        ofDevice device: String?, failures keys: [String], name: String?, now: Int64
+    ) async throws -> LimitStanding {
         var parameters = PostgresParameters()
+        let name = parameters.add(.text(name ?? ""))
         let (device, now, pruning) = (
-            parameters.add(.text(device ?? "")), parameters.add(.integer(now)),
+            parameters.add(.text(device ?? "")), parameters.add(.integer(clock.sharedTime(now))),
             parameters.add(.integer(clock.pruningTime(now)))
         )
         let names = keys.map { parameters.add(.text($0)) }
@@ -135,13 +190,15 @@ package struct PostgresLimits: LimitRecords {
         // One row at least, which has nothing of any failure where there is none.
         let rows = try await store.rows(
             """
-            SELECT EXISTS (SELECT 1 FROM known_devices WHERE key = \(device) AND ends_at > \(now)) AS knows, l.*
+            SELECT EXISTS (SELECT 1 FROM known_devices WHERE key = \(device) AND ends_at > \(now)) AS knows,
+                (SELECT account FROM accounts_of_names WHERE name = \(name) AND ends_at > \(now)) AS account, l.*
             FROM (SELECT 1) AS one LEFT JOIN sign_in_failures AS l ON \(isMeant) AND l.ends_at > \(pruning)
             """, parameters.values)
         let found = try rows.filter { try $0.optional(PostgresRow.text, "key") != nil }.map(FailureRecord.init)
         let byKey = Dictionary(uniqueKeysWithValues: found.map { (RowKey($0.key), $0) })
         return LimitStanding(
-            knowsDevice: try rows.first?.boolean("knows") ?? false, failures: keys.compactMap { byKey[RowKey($0)] })
+            knowsDevice: try rows.first?.boolean("knows") ?? false, failures: keys.compactMap { byKey[RowKey($0)] },
+            account: try rows.first?.optional(PostgresRow.text, "account"))
     }
 
     package func counts(now: Int64, limit: Int) async throws -> [CountRecord] {

@@ -8,24 +8,35 @@ extension PostgresStore {
     /// the same reason statements name the columns that they read and write.
     static let migrations: [Migration] =
         PostgresSessions.migrations + PostgresAuthorizationCodes.migrations + PostgresRevocations.migrations
+        + PostgresLimits.migrations + PostgresOutbox.migrations + PostgresUsers.migrations
+        + PostgresClock.migrations + PostgresState.migrations
+        + PostgresKeyRings.migrations
+        + PostgresReplicas.migrations + PostgresSupersededSessions.migrations
+        + PostgresPasswordChanges.migrations
+        + PostgresShortLived.migrations
 
     /// Brings the database to the current schema. Of several gateways that start at once one does, and the others wait.
     ///
-    /// - Throws: PostgreSQL's error, and ``StoreError/newerSchema(_:)``.
-    package func migrate() async throws {
+    /// - Returns: how many steps the schema has, those of newer versions included.
+    /// - Throws: PostgreSQL's error, and ``StoreError/newerSchema(_:)`` for steps that this version does not know and
+    ///   does not work with.
+    @discardableResult
+    package func migrate() async throws -> Int {
         try await migrate(Self.migrations)
     }
 
-    func migrate(_ migrations: [Migration]) async throws {
+    @discardableResult
+    func migrate(_ migrations: [Migration]) async throws -> Int {
         // A connection that comes back within a transaction is closed, which undoes the transaction.
         try await pool.withConnection { connection in
             _ = try await connection.query("BEGIN")
-            try await Self.migrate(connection, migrations)
+            let count = try await Self.migrate(connection, migrations)
             _ = try await connection.query("COMMIT")
+            return count
         }
     }
 
-    private static func migrate(_ connection: PostgresConnection, _ migrations: [Migration]) async throws {
+    private static func migrate(_ connection: PostgresConnection, _ migrations: [Migration]) async throws -> Int {
         let deadline = ContinuousClock.now + patience
         func run(_ sql: String, _ values: [PostgresValue] = []) async throws -> PostgresRows {
             try await connection.query(sql, values, deadline: deadline)
@@ -38,13 +49,18 @@ extension PostgresStore {
         // Where all is there, nothing asks for the right to make tables.
         let exists = try await run("SELECT to_regclass('gatehouse_migrations') IS NOT NULL")
         if exists.first != [.boolean(true)] { _ = try await run(table) }
-        let known = try await run("SELECT name FROM gatehouse_migrations").rows.compactMap(\.first)
-        let unknown = known.filter { name in !migrations.contains { .text($0.name) == name } }
-        guard unknown.isEmpty else { throw StoreError.newerSchema(unknown.compactMap(Self.text).sorted()) }
-        for step in migrations where !known.contains(.text(step.name)) {
+        let known = try await run(knownSteps).rows
+        let names = known.compactMap(\.first)
+        let unknown = known.filter { row in !migrations.contains { .text($0.name) == row[0] } }
+        let breaking = unknown.filter { $0[1] != .boolean(true) }.compactMap { Self.text($0[0]) }
+        guard breaking.isEmpty else { throw StoreError.newerSchema(breaking) }
+        for step in migrations where !names.contains(.text(step.name)) {
             for statement in step.statements { _ = try await run(statement) }
-            _ = try await run("INSERT INTO gatehouse_migrations (name) VALUES ($1)", [.text(step.name)])
+            _ = try await run(
+                "INSERT INTO gatehouse_migrations (name, keeps_older_working) VALUES ($1, $2)",
+                [.text(step.name), .boolean(step.keepsOlderWorking)])
         }
+        return unknown.count + migrations.count
     }
 
     /// How long the steps of a start may take, the wait for those of another gateway included.
@@ -53,12 +69,23 @@ extension PostgresStore {
     /// Any number that is always the same, of a lock that nobody else takes: "gatehous" in ASCII.
     private static let lockKey: Int64 = 0x6761_7465_686F_7573
 
+    static let knownSteps = "SELECT name, keeps_older_working FROM gatehouse_migrations ORDER BY name"
+
     private static let table = """
         CREATE TABLE gatehouse_migrations (
             name text COLLATE "C" PRIMARY KEY,
+            keeps_older_working boolean NOT NULL,
             applied_at timestamptz NOT NULL DEFAULT now()
         )
         """
+
+    /// The names of the tables that the steps make.
+    static var tables: [String] {
+        let made = "CREATE TABLE "
+        let names = migrations.flatMap(\.statements).filter { $0.hasPrefix(made) }
+            .compactMap { $0.dropFirst(made.count).split(separator: " ").first.map(String.init) }
+        return ["gatehouse_migrations"] + names
+    }
 
     private static func text(_ value: PostgresValue) -> String? {
         guard case .text(let text) = value else { return nil }

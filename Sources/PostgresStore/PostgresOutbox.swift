@@ -40,35 +40,44 @@ package struct PostgresOutbox: OutboxRecords {
 
     /// Writers at the same moment do not count each other's messages: the limit may be exceeded by as many.
     package func add(_ message: OutboxMessage, limit: Int) async throws -> Bool {
-        let (sql, values) = Self.adding(message, limit: limit)
+        let (sql, values) = Self.adding(message.shared(clock), limit: limit)
         return try await store.run(sql, values) > 0
     }
 
     /// The statement that keeps a message; it changes no row where too many wait.
     static func adding(_ message: OutboxMessage, limit: Int) -> (sql: String, values: [PostgresValue]) {
+        let parameters = columns.enumerated().map { "$\($0 + 1)::\($1.type)" }.joined(separator: ", ")
         let sql = """
-            INSERT INTO outbox
-                (key, destination, kind, subject, body, created_at, due_at, attempts, must_arrive)
-            SELECT $1, $2, $3, $4::text, $5, $6, $7, $8, $9
+            INSERT INTO outbox (\(columns.map(\.name).joined(separator: ", ")))
+            SELECT \(parameters)
             WHERE (SELECT count(*) FROM outbox WHERE destination = $2 AND must_arrive = $9) < $10
             ON CONFLICT DO NOTHING
             """
-        return (
-            sql,
-            [
-                .text(message.key), .text(message.destination), .text(message.kind), .optional(message.subject),
-                .text(message.body), .integer(message.createdAt), .integer(message.dueAt), .integer(message.attempts),
-                .boolean(message.mustArrive), .integer(limit),
-            ]
-        )
+        return (sql, values(of: message) + [.integer(limit)])
+    }
+
+    /// The columns with their types: a parameter that is NULL has none of its own.
+    static let columns: [(name: String, type: String)] = [
+        ("key", "text"), ("destination", "text"), ("kind", "text"), ("subject", "text"), ("body", "text"),
+        ("created_at", "bigint"), ("due_at", "bigint"), ("attempts", "bigint"), ("must_arrive", "boolean"),
+    ]
+
+    /// In the order of the columns.
+    static func values(of message: OutboxMessage) -> [PostgresValue] {
+        [
+            .text(message.key), .text(message.destination), .text(message.kind), .optional(message.subject),
+            .text(message.body), .integer(message.createdAt), .integer(message.dueAt), .integer(message.attempts),
+            .boolean(message.mustArrive),
+        ]
     }
 
     package func claim(
         for destination: String, now: Int64, lease: Int64, longestPause: Int64, limit: Int
     ) async throws -> [OutboxMessage] {
+        let now = clock.sharedMilliseconds(now)
         // Attempts are kept within what the shift and the column can hold, whatever is stored. Rows that another
         // process claims at this moment are left to it.
-        try await store.rows(
+        return try await store.rows(
             """
             WITH due AS MATERIALIZED (
                 SELECT key FROM outbox WHERE destination = $3 AND due_at <= $4
@@ -115,6 +124,14 @@ package struct PostgresOutbox: OutboxRecords {
 }
 
 extension OutboxMessage {
+    /// With times by the clock of all gateways; it is made at this moment.
+    func shared(_ clock: any RecordClock) -> OutboxMessage {
+        var message = self
+        message.createdAt = clock.sharedMilliseconds(createdAt)
+        message.dueAt += message.createdAt - createdAt
+        return message
+    }
+
     fileprivate init(_ row: PostgresRow) throws {
         self.init(
             key: try row.text("key"), destination: try row.text("destination"), kind: try row.text("kind"),

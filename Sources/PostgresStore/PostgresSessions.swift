@@ -34,7 +34,7 @@ package struct PostgresSessions: SessionRecords {
                 "CREATE INDEX sessions_by_end ON sessions (ends_at)",
                 "CREATE INDEX sessions_by_answer ON sessions (refreshed_at) WHERE answer IS NOT NULL",
             ]),
-        accountNames,
+        accountNames, PostgresDirectSessions.migration, leases,
     ]
 
     let store: PostgresStore
@@ -49,9 +49,10 @@ package struct PostgresSessions: SessionRecords {
         guard let code else { return try await put(record, update: "TRUE") }
         // Of several who use the code, all but one wait for it here, find it used, and insert nothing.
         let use = PostgresAuthorizationCodes.use(
-            code: "$\(Self.columns.count + 1)", poolID: "$2::text", now: "$\(Self.signedInAt)::bigint")
+            code: "$\(Self.columns.count + 1)", poolID: "$2::text", now: "$\(Self.columns.count + 2)")
         return try await put(
-            record, with: "WITH used AS (\(use))", where: "EXISTS (SELECT FROM used)", update: "TRUE", [.bytes(code)])
+            record, with: "WITH used AS (\(use))", where: "EXISTS (SELECT FROM used)", update: "TRUE",
+            [.bytes(code), .integer(clock.sharedTime(record.signedInAt))])
     }
 
     package func session(_ family: [UInt8]) async throws -> SessionRecord? {
@@ -98,9 +99,14 @@ package struct PostgresSessions: SessionRecords {
                 SELECT family FROM sessions WHERE pool_id = $1 AND subject = $2 ORDER BY family FOR UPDATE
             ), names AS MATERIALIZED (
                 SELECT name FROM account_names WHERE pool_id = $1 AND subject = $2 ORDER BY name FOR UPDATE
+            ), direct AS MATERIALIZED (
+                SELECT digest FROM direct_sessions WHERE pool_id = $1 AND subject = $2 ORDER BY digest FOR UPDATE
             ), forgotten AS (
                 DELETE FROM account_names AS a USING names AS n
                 WHERE a.pool_id = $1 AND a.name = n.name AND a.subject = $2
+            ), forgotten_too AS (
+                DELETE FROM direct_sessions AS d USING direct AS f
+                WHERE d.pool_id = $1 AND d.digest = f.digest AND d.subject = $2
             )
             DELETE FROM sessions AS s USING meant AS m WHERE s.family = m.family
             """,
@@ -119,6 +125,7 @@ package struct PostgresSessions: SessionRecords {
             [
                 .integer(earliest - LostAnswers.window), .integer(latest + LostAnswers.window), .integer(earliest),
             ])
+        try await removeEndedLeases()
     }
 
     // MARK: Statements
@@ -131,8 +138,6 @@ package struct PostgresSessions: SessionRecords {
         ("ended_at", "bigint"), ("device_name", "text"), ("device_model", "text"), ("os_version", "text"),
         ("app_version", "text"),
     ]
-    /// The number of the parameter that is `signed_in_at`.
-    private static let signedInAt = 11
 
     private static let list = columns.map(\.name).joined(separator: ", ")
 
@@ -153,7 +158,8 @@ package struct PostgresSessions: SessionRecords {
             SELECT \(parameters) WHERE \(condition)
             ON CONFLICT (family) DO UPDATE SET
                 generation = excluded.generation, token = excluded.token, answer = excluded.answer,
-                retry_until = excluded.retry_until, refreshed_at = excluded.refreshed_at
+                retry_until = excluded.retry_until, refreshed_at = excluded.refreshed_at,
+                lease_holder = NULL, lease_ends_at = NULL
             WHERE \(update)
             """
         return try await store.run(sql, record.values + values) > 0
@@ -175,7 +181,8 @@ package struct PostgresSessions: SessionRecords {
             )
             SELECT \(Self.list) FROM ended ORDER BY family
             """
-        return try await store.rows(sql, [.integer(now), .text(poolID)] + values).map(SessionRecord.init)
+        return try await store.rows(sql, [.integer(clock.sharedTime(now)), .text(poolID)] + values)
+            .map(SessionRecord.init)
     }
 }
 

@@ -10,22 +10,44 @@ package struct PostgresStore: Sendable {
     struct Migration: Sendable {
         let name: String
         let statements: [String]
+        /// Whether programs that do not know the step work with the schema that has it: they then serve and start
+        /// beside newer ones. A step that only adds keeps them working. One that takes something away, when no version
+        /// that needs it is in use any more, does not.
+        let keepsOlderWorking: Bool
+
+        init(name: String, statements: [String], keepsOlderWorking: Bool = true) {
+            self.name = name
+            self.statements = statements
+            self.keepsOlderWorking = keepsOlderWorking
+        }
     }
 
     let pool: PostgresPool
+    /// The server's condition, as statements have found it.
+    let condition: PostgresCondition
 
     package init(_ pool: PostgresPool) {
         self.pool = pool
+        condition = PostgresCondition()
     }
 
     func rows(_ sql: String, _ values: [PostgresValue] = []) async throws(PostgresError) -> [PostgresRow] {
-        let result = try await pool.query(sql, values)
+        let result = try await query(sql, values)
         return result.rows.map { PostgresRow(columns: result.columns, values: $0) }
     }
 
     /// - Returns: how many rows the statement has changed or returned.
     @discardableResult
     func run(_ sql: String, _ values: [PostgresValue] = []) async throws(PostgresError) -> Int {
-        try await pool.query(sql, values).count
+        try await query(sql, values).count
+    }
+
+    private func query(_ sql: String, _ values: [PostgresValue]) async throws(PostgresError) -> PostgresRows {
+        do {
+            return try await pool.query(sql, values)
+        } catch {
+            condition.statementFailed(error)
+            throw error
+        }
     }
 }

@@ -30,15 +30,26 @@ extension PostgresStore {
     private static let tries = 5
 
     /// A statement that can be repeated when the server has undone it, because it and another one waited for each other.
-    func repeatedRows(_ sql: String, _ values: [PostgresValue]) async throws(PostgresError) -> [PostgresRow] {
+    func repeatedRows(_ sql: String, _ values: [PostgresValue]) async throws -> [PostgresRow] {
+        try await repeated { try await rows(sql, values) }
+    }
+
+    /// Does again what the server has undone, because it and another statement waited for each other.
+    ///
+    /// - Parameter constraints: what violates one of these is undone and done again as well: another writer was faster,
+    ///   and what it has written is seen then.
+    func repeated<Value>(
+        after constraints: Set<String> = [], _ work: () async throws -> Value
+    ) async throws -> Value {
         for _ in 1..<Self.tries {
             do {
-                return try await rows(sql, values)
-            } catch {
-                guard error.condition == .conflict else { throw error }
+                return try await work()
+            } catch let error as PostgresError {
+                let isOvertaken = error.constraint.map { constraints.contains($0) } ?? false
+                guard error.condition == .conflict || isOvertaken else { throw error }
             }
         }
-        return try await rows(sql, values)
+        return try await work()
     }
 
     /// Removes rows, so many with each statement that no other waits long for one. Rows that others hold are left to

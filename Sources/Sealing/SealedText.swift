@@ -40,6 +40,10 @@ package enum SealedText {
         case hostedSignIn = "hosted sign-in"
         /// The tokens that an authorization code stands for.
         case authorizationCode = "authorization code"
+        /// A value for other gateways of the same database.
+        case shared = "shared"
+        /// The gateway's own keys, in a database.
+        case keyRing = "key ring"
     }
 
     /// Sealed with the ring's first key.
@@ -67,12 +71,50 @@ package enum SealedText {
         return plain
     }
 
+    /// The name of the key that sealed a text; nil for a text of another form.
+    package static func keyID(of text: Secret) -> String? {
+        let parts = text.expose().split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+        guard parts.count == 3, parts[0].elementsEqual("v2".utf8) else { return nil }
+        let id = String(decoding: parts[1], as: UTF8.self)
+        return SealingKey.isIdentifier(id) ? id : nil
+    }
+
+    /// As ``seal(_:as:with:poolID:)``, in the form of bytes that only the gateway's own store keeps: three quarters as
+    /// long. `b2.` key id `.` nonce ‖ ciphertext ‖ tag.
+    package static func sealBytes(
+        _ plain: [UInt8], as purpose: Purpose, with keys: SealingKeyRing, poolID: String
+    ) throws(SealingFailure) -> [UInt8] {
+        let key = keys.sealingKey
+        let data = authenticatedData(purpose, form: "b2", keyID: key.id, poolID: poolID)
+        guard let box = try? key.key.seal(plain, authenticating: data) else { throw SealingFailure() }
+        return Array("b2.\(key.id).".utf8) + box
+    }
+
+    /// Opens either form.
+    package static func open(
+        bytes: [UInt8], as purpose: Purpose, with keys: SealingKeyRing, poolID: String
+    ) throws(InvalidSealedToken) -> [UInt8] {
+        guard bytes.starts(with: "b2.".utf8) else {
+            return try open(Secret(bytes), as: purpose, with: keys, poolID: poolID)
+        }
+        let parts = bytes.dropFirst(3).split(
+            separator: UInt8(ascii: "."), maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts.count == 2, let key = keys.key(named: String(decoding: parts[0], as: UTF8.self)),
+            let plain = try? key.key.open(
+                Array(parts[1]),
+                authenticating: authenticatedData(purpose, form: "b2", keyID: key.id, poolID: poolID))
+        else { throw InvalidSealedToken() }
+        return plain
+    }
+
     /// Whether a text was sealed with the key that seals now.
     package static func isCurrent(_ text: Secret, _ keys: SealingKeyRing) -> Bool {
         text.expose().starts(with: "v2.\(keys.sealingKey.id).".utf8)
     }
 
-    private static func authenticatedData(_ purpose: Purpose, keyID: String, poolID: String) -> [UInt8] {
-        Array("gatehouse \(purpose.rawValue)\0v2\0\(keyID)\0\(poolID)".utf8)
+    private static func authenticatedData(
+        _ purpose: Purpose, form: String = "v2", keyID: String, poolID: String
+    ) -> [UInt8] {
+        Array("gatehouse \(purpose.rawValue)\0\(form)\0\(keyID)\0\(poolID)".utf8)
     }
 }

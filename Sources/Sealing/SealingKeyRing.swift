@@ -1,5 +1,6 @@
 package import Cryptography
 internal import Encoding
+internal import Locking
 
 /// Why a sealing key can't be used.
 package enum SealingKeyError: Error, Equatable, Sendable {
@@ -34,7 +35,7 @@ package struct SealingKey: Sendable {
     }
 
     /// Above all no dot, which ends the id in the text form.
-    private static func isIdentifier(_ text: String) -> Bool {
+    static func isIdentifier(_ text: String) -> Bool {
         (1...32).contains(text.utf8.count)
             && text.utf8.allSatisfy { $0.isASCIILetterOrDigit || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "_") }
     }
@@ -42,18 +43,43 @@ package struct SealingKey: Sendable {
 
 /// The keys that open what the gateway has sealed. The first one seals, all of them open: a new key is put in front,
 /// the old one is removed once all it sealed has expired.
-package struct SealingKeyRing: Sendable {
-    private let first: SealingKey
-    private let others: [SealingKey]
-
-    package init(sealing first: SealingKey, opening others: [SealingKey] = []) {
-        self.first = first
-        self.others = others
+///
+/// Keys that several gateways share change while they are in use.
+package final class SealingKeyRing: Sendable {
+    private struct Keys {
+        let first: SealingKey
+        let others: [SealingKey]
+        var isBehind = false
     }
 
-    var sealingKey: SealingKey { first }
+    private let keys: Locked<Keys>
+
+    package init(sealing first: SealingKey, opening others: [SealingKey] = []) {
+        keys = Locked(Keys(first: first, others: others))
+    }
+
+    var sealingKey: SealingKey { keys.withLock { $0.first } }
 
     func key(named id: String) -> SealingKey? {
-        first.id.hasSameBytes(as: id) ? first : others.first { $0.id.hasSameBytes(as: id) }
+        keys.withLock { keys in
+            keys.first.id.hasSameBytes(as: id) ? keys.first : keys.others.first { $0.id.hasSameBytes(as: id) }
+        }
+    }
+
+    package func holds(_ id: String) -> Bool { key(named: id) != nil }
+
+    /// From now on seals and opens with the keys of another ring.
+    package func adopt(_ other: SealingKeyRing) {
+        let new = other.keys.withLock { $0 }
+        keys.withLock { $0 = new }
+    }
+
+    /// Sets whether other gateways may have changed the keys meanwhile.
+    package func setBehind(_ isBehind: Bool) { keys.withLock { $0.isBehind = isBehind } }
+
+    /// Whether a text that does not open may open once the keys have been read again.
+    package func mayLackKey(of text: Secret) -> Bool {
+        guard keys.withLock({ $0.isBehind }), let name = SealedText.keyID(of: text) else { return false }
+        return !holds(name)
     }
 }

@@ -16,6 +16,8 @@ package struct GatewaySettings: Sendable {
     package var keySets: KeySetSettings
     /// Where keys that are made once and key sets that were fetched are kept.
     package var stateDirectory: String
+    /// The state that gateways share; nil: it is in the state directory, this gateway's own.
+    package var state: StateSettings?
     package var signIn: SignInSettings
     package var directCognito: DirectCognitoSettings
     /// Limits of account calls.

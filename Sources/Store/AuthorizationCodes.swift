@@ -117,8 +117,7 @@ package struct StoredAuthorizationCodes: AuthorizationCodeRecords {
     package func state(
         of hash: [UInt8], poolID: String, now: Int64
     ) async throws -> AuthorizationCodeState {
-        // On the connection that writes: it has the statement prepared, and needs no snapshot for one row.
-        try await store.writeWithoutTransaction { database in
+        try await store.lookUp { database in
             let found = try Row.fetchOne(
                 database.cachedStatement(
                     sql: """

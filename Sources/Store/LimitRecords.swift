@@ -45,17 +45,22 @@ package struct LimitStanding: Sendable, Equatable {
     package var knowsDevice: Bool
     /// The failures of those keys of which there are any, or were until a reset.
     package var failures: [FailureRecord]
+    /// The account that a name was last proven to be of, by the key that counts its failures; nil: nobody knows.
+    package var account: String?
 
-    package init(knowsDevice: Bool, failures: [FailureRecord]) {
+    package init(knowsDevice: Bool, failures: [FailureRecord], account: String? = nil) {
         self.knowsDevice = knowsDevice
         self.failures = failures
+        self.account = account
     }
 }
 
 /// Where the counters of limits outlast the process. Each call is one atomic step, so that several processes may share
 /// them.
 package protocol LimitRecords: Sendable {
-    /// Adds to what was counted.
+    /// Whether gateways on several machines count here. Then nobody guesses while the records cannot be read.
+    var isShared: Bool { get }
+    /// Adds to what was counted. A count of 0 adds nothing, and asks for the total.
     ///
     /// - Returns: the totals, in the order given.
     func add(_ counts: [CountRecord]) async throws -> [Int64]
@@ -73,11 +78,32 @@ package protocol LimitRecords: Sendable {
     ///
     /// - Parameter device: nil where there is none.
     func standing(ofDevice device: String?, failures keys: [String], now: Int64) async throws -> LimitStanding
+    /// As ``standing(ofDevice:failures:now:)``, with the account that a name is of.
+    ///
+    /// - Parameter name: the key that counts the failures of the name; nil where there is none.
+    func standing(
+        ofDevice device: String?, failures keys: [String], name: String?, now: Int64
+    ) async throws -> LimitStanding
+    /// Somebody has signed in by a name, until `endsAt`. Both are keys that count failures.
+    func remember(account: String, of name: String, endsAt: Int64) async throws
     func counts(now: Int64, limit: Int) async throws -> [CountRecord]
     /// Failures that have not been reset.
     func failures(now: Int64, limit: Int) async throws -> [FailureRecord]
     /// Forgets what has ended, and beyond `limit` what ends soonest.
     func removeEnded(now: Int64, limit: Int) async throws
+}
+
+/// On one machine each process knows the accounts of names by itself.
+extension LimitRecords {
+    package var isShared: Bool { false }
+
+    package func standing(
+        ofDevice device: String?, failures keys: [String], name: String?, now: Int64
+    ) async throws -> LimitStanding {
+        try await standing(ofDevice: device, failures: keys, now: now)
+    }
+
+    package func remember(account: String, of name: String, endsAt: Int64) async throws {}
 }
 
 /// Counters in SQLite.
@@ -122,7 +148,12 @@ package struct StoredLimits: LimitRecords {
     package func add(_ counts: [CountRecord]) async throws -> [Int64] {
         try await store.write { database in
             try counts.map { record in
-                try Int64.fetchOne(
+                guard record.count > 0 else {
+                    return try Int64.fetchOne(
+                        database, sql: "SELECT count FROM limit_counts WHERE key = ? AND window = ?",
+                        arguments: [record.key, record.window]) ?? 0
+                }
+                return try Int64.fetchOne(
                     database,
                     sql: """
                         INSERT INTO limit_counts (key, window, count, ends_at) VALUES (?, ?, ?, ?)
@@ -193,7 +224,7 @@ package struct StoredLimits: LimitRecords {
         ofDevice device: String?, failures keys: [String], now: Int64
     ) async throws -> LimitStanding {
         let pruning = store.pruningTime(now)
-        return try await store.read { database in
+        return try await store.lookUp { database in
             let knows =
                 try device.flatMap { key in
                     try Bool.fetchOne(

@@ -9,7 +9,7 @@ internal import Locking
 /// that is ahead cannot be brought back: a session that was ended, or a revoked token, would be valid again once the
 /// clock is right. After a long stop this clock is behind, catches up two seconds in each, and rows stay somewhat
 /// longer.
-final class PruningClock: Sendable {
+package final class PruningClock: Sendable {
     static let migrations = [
         Store.Migration(name: "pruning-clock-1", sql: "CREATE TABLE pruning_clock (at INTEGER NOT NULL) STRICT")
     ]
@@ -32,7 +32,7 @@ final class PruningClock: Sendable {
     /// - Parameters:
     ///   - newest: the latest time that is known to have been, in seconds since 1970.
     ///   - uptime: seconds of a clock that nobody sets.
-    init(newest: Int64, uptime: @escaping @Sendable () -> Int64 = { WallClock.uptime() }) {
+    package init(newest: Int64, uptime: @escaping @Sendable () -> Int64 = { WallClock.uptime() }) {
         let now = uptime()
         state = Locked(State(newest: newest, uptime: now, right: (newest, now)))
         self.uptime = uptime
@@ -40,7 +40,7 @@ final class PruningClock: Sendable {
 
     /// - Parameter now: the time of day, in seconds since 1970.
     /// - Returns: `now`, or an earlier time while `now` is not believed.
-    func time(_ now: Int64) -> Int64 {
+    package func time(_ now: Int64) -> Int64 {
         let uptime = uptime()
         return state.withLock { state in
             let believed = min(now, state.newest + 2 * max(0, uptime - state.uptime))
@@ -57,7 +57,7 @@ final class PruningClock: Sendable {
     ///
     /// - Parameter now: the time of day, in seconds since 1970.
     /// - Returns: `now`, or a later time where `now` is behind the monotonic clock.
-    func latest(_ now: Int64) -> Int64 {
+    package func latest(_ now: Int64) -> Int64 {
         _ = time(now)
         let uptime = uptime()
         let right = state.withLock { $0.right }
@@ -68,13 +68,13 @@ final class PruningClock: Sendable {
     /// The time of day as far as it is believed: where it is behind or ahead, the one that the monotonic clock shows.
     ///
     /// - Parameter now: the time of day, in seconds since 1970.
-    func believed(_ now: Int64) -> Int64 {
+    package func believed(_ now: Int64) -> Int64 {
         let latest = latest(now)
         return latest > now ? latest : time(now)
     }
 
     /// The latest time that was believed.
-    var newest: Int64 { state.withLock { $0.newest } }
+    package var newest: Int64 { state.withLock { $0.newest } }
 }
 
 extension Store {

@@ -14,4 +14,16 @@ package protocol RecordClock: Sendable {
 
     /// Keeps how far the clock is, for the next process. One that is further already stays so.
     func keepPruningClock(now: Int64) async throws
+
+    /// The time of day by the clock of all processes that share the records: what one of them writes the others read.
+    /// Where there is no such clock, as with one process, it is the time of day itself.
+    func sharedTime(_ now: Int64) -> Int64
+
+    /// As ``sharedTime(_:)``, in milliseconds since 1970.
+    func sharedMilliseconds(_ now: Int64) -> Int64
+}
+
+extension RecordClock {
+    package func sharedTime(_ now: Int64) -> Int64 { now }
+    package func sharedMilliseconds(_ now: Int64) -> Int64 { now }
 }

@@ -35,8 +35,8 @@ package protocol RevocationRecords: Sendable {
     func all(now: Int64) async throws -> [RevocationRecord]
     /// Forgets those that mean no token any more.
     func removeEnded(now: Int64) async throws
-    /// Another value each time when anyone but this process may have changed what is kept.
-    func foreignChanges() async throws -> Int64
+    /// The same records, for one who follows them.
+    var changes: any RevocationChanges { get }
 }
 
 /// Revocations in SQLite.
@@ -137,7 +137,5 @@ package struct StoredRevocations: RevocationRecords {
             arguments: [record.issuer, record.value, origin, record.before ?? .max, record.endsAt])
     }
 
-    package func foreignChanges() async throws -> Int64 {
-        try await store.foreignChanges()
-    }
+    package var changes: any RevocationChanges { StoredRevocationChanges(records: self, store: store) }
 }

@@ -62,7 +62,7 @@ package enum SessionStep: Sendable, Equatable {
 }
 
 /// Where sessions outlast the process. Each operation is one atomic step.
-package protocol SessionRecords: Sendable {
+package protocol SessionRecords: RefreshLeaseRecords {
     /// Keeps a new session.
     ///
     /// - Parameter code: the SHA-256 of the authorization code that the session is given for, which is used up by it;
@@ -73,7 +73,7 @@ package protocol SessionRecords: Sendable {
     func session(_ family: [UInt8]) async throws -> SessionRecord?
 
     /// Advances a session to this refresh token and answer, if it has not ended and is not that far yet. The data about
-    /// the sign-in itself stays unchanged. A missing session is created.
+    /// the sign-in itself stays unchanged. A missing session is created. The session's lease ends.
     func advance(to record: SessionRecord) async throws -> SessionStep
 
     /// Ends the sessions of this family or these `origin_jti`.

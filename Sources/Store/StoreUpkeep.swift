@@ -21,8 +21,10 @@ package final class StoreUpkeep: Sendable {
 
     func removeEnded() async throws {
         try await records.sessions.removeEnded(now: now())
+        try await records.directSessions.removeEnded(now: now())
         try await records.users.removeEnded(now: now())
         try await records.codes.removeEnded(now: now())
+        try await records.shortLived?.removeEnded()
     }
 
     /// Until cancelled; at first at once, since what ended while nothing ran is there as well.

@@ -32,7 +32,7 @@ package struct StoredSessions: SessionRecords {
         Store.Migration(
             name: "sessions-2", sql: "ALTER TABLE sessions RENAME COLUMN answer_may_be_lost TO retry_until"),
         Store.Migration(name: "sessions-3", sql: SessionDevice.migration("sessions")),
-        accountNames,
+        accountNames, StoredDirectSessions.migration,
     ]
 
     /// The most rows of each kind that one write tidies, so that no write takes long.
@@ -57,7 +57,7 @@ package struct StoredSessions: SessionRecords {
     }
 
     package func session(_ family: [UInt8]) async throws -> SessionRecord? {
-        try await store.read { try Self.find(family, in: $0) }
+        try await store.lookUp { try Self.find(family, in: $0) }
     }
 
     package func advance(to record: SessionRecord) async throws -> SessionStep {
@@ -109,10 +109,10 @@ package struct StoredSessions: SessionRecords {
 
     package func forget(subject: String, poolID: String) async throws {
         try await store.write { database in
-            try database.execute(
-                sql: "DELETE FROM sessions WHERE pool_id = ? AND subject = ?", arguments: [poolID, subject])
-            try database.execute(
-                sql: "DELETE FROM account_names WHERE pool_id = ? AND subject = ?", arguments: [poolID, subject])
+            for table in ["sessions", "account_names", "direct_sessions"] {
+                try database.execute(
+                    sql: "DELETE FROM \(table) WHERE pool_id = ? AND subject = ?", arguments: [poolID, subject])
+            }
         }
     }
 

@@ -4,7 +4,7 @@ internal import Keys
 internal import Store
 
 /// `gatehouse keys`: the gateway's own keys.
-struct KeysCommand: ParsableCommand {
+struct KeysCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "keys",
         abstract: "Generate, rotate and list the gateway's own keys.",
@@ -24,9 +24,9 @@ struct KeysCommand: ParsableCommand {
               gatehouse keys list --config gatehouse.yaml
               gatehouse keys rotate --config gatehouse.yaml --purpose sealing
             """,
-        subcommands: [Generate.self, Rotate.self, List.self])
+        subcommands: [Generate.self, Rotate.self, Reseal.self, List.self])
 
-    struct Generate: ParsableCommand, ReportingCommand {
+    struct Generate: AsyncParsableCommand, ReportingCommand {
         static let configuration = CommandConfiguration(
             abstract: "Generate the first keys for a purpose. Existing keys do not change.",
             discussion: "Example: gatehouse keys generate --purpose assertion")
@@ -35,13 +35,13 @@ struct KeysCommand: ParsableCommand {
         @OptionGroup var purpose: PurposeOption
         @OptionGroup var output: OutputOptions
 
-        func run() throws {
-            let keys = OwnKeys(try options.loadForState())
-            try output.report(try keys.generate(purpose.purpose), keys, purpose.purpose)
+        func run() async throws {
+            let keys = try await options.ownKeys()
+            try await output.report(try await keys.generate(purpose.purpose), keys, purpose.purpose)
         }
     }
 
-    struct Rotate: ParsableCommand, ReportingCommand {
+    struct Rotate: AsyncParsableCommand, ReportingCommand {
         static let configuration = CommandConfiguration(
             abstract: "Replace the current key with the next one.",
             discussion: """
@@ -60,16 +60,24 @@ struct KeysCommand: ParsableCommand {
         @Flag(help: "Remove the key at once; all that it signed or sealed becomes invalid.")
         var compromised = false
 
+        @Flag(help: "With --compromised: remove all keys of this purpose, after a leak of the state directory.")
+        var all = false
+
         @OptionGroup var output: OutputOptions
 
-        func run() throws {
-            let keys = OwnKeys(try options.loadForState())
-            let done = try keys.rotate(purpose.purpose, atOnce: atOnce, isCompromised: compromised)
-            try output.report(done, keys, purpose.purpose)
+        func validate() throws {
+            guard compromised || !all else { throw ValidationError("--all needs --compromised.") }
+        }
+
+        func run() async throws {
+            let keys = try await options.ownKeys()
+            let discarded: DiscardedKeys = compromised ? (all ? .all : .current) : .none
+            let done = try await keys.rotate(purpose.purpose, atOnce: atOnce, discarding: discarded)
+            try await output.report(done, keys, purpose.purpose)
         }
     }
 
-    struct List: ParsableCommand, ReportingCommand {
+    struct List: AsyncParsableCommand, ReportingCommand {
         static let configuration = CommandConfiguration(
             abstract: "List the keys: purpose, state, since when, id.",
             discussion: "Example: gatehouse keys list --config Config/gatehouse.yaml")
@@ -81,11 +89,31 @@ struct KeysCommand: ParsableCommand {
 
         @OptionGroup var output: OutputOptions
 
-        func run() throws {
-            let keys = OwnKeys(try options.loadForState())
-            let listed = try (purpose.map { [$0] } ?? KeyPurpose.allCases).flatMap { try keys.list($0) }
+        func run() async throws {
+            let keys = try await options.ownKeys()
+            var listed: [OwnKeys.Listed] = []
+            for purpose in purpose.map({ [$0] }) ?? KeyPurpose.allCases { listed += try await keys.list(purpose) }
             if output.json { return output.report(["keys": .array(listed.map(\.json))], text: "") }
             for key in listed { StandardOutput.line(key.line(on: .standardOutput)) }
+        }
+    }
+
+    struct Reseal: AsyncParsableCommand, ReportingCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Seal the keys in a shared database with the first of state.postgres.sealing_keys.",
+            discussion: """
+                All gateways must have that key, in any place of their lists. The keys themselves do not change. Keys in \
+                state_directory are not sealed.
+
+                Example: gatehouse keys reseal --config gatehouse.yaml
+                """)
+
+        @OptionGroup var options: SettingsOptions
+        @OptionGroup var output: OutputOptions
+
+        func run() async throws {
+            let done = try await options.ownKeys().reseal()
+            output.report(["good": true, "done": true, "text": .string(done)], text: done)
         }
     }
 
@@ -97,10 +125,17 @@ struct KeysCommand: ParsableCommand {
 
 extension KeyPurpose: ExpressibleByArgument {}
 
+extension SettingsOptions {
+    fileprivate func ownKeys() async throws -> OwnKeys {
+        let settings = try loadForState()
+        return OwnKeys(settings, try await keyRings(settings))
+    }
+}
+
 extension OutputOptions {
     /// Reports a completed change, and with `--json` the resulting keys.
-    fileprivate func report(_ done: String, _ keys: OwnKeys, _ purpose: KeyPurpose) throws {
-        let listed = try keys.list(purpose)
+    fileprivate func report(_ done: String, _ keys: OwnKeys, _ purpose: KeyPurpose) async throws {
+        let listed = try await keys.list(purpose)
         report(["good": true, "done": true, "text": .string(done), "keys": .array(listed.map(\.json))], text: done)
     }
 }

@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import Gateway
 internal import Keys
 
 /// `gatehouse revoke`: lets tokens that have not expired count no more.
@@ -50,7 +51,8 @@ struct RevokeCommand: AsyncParsableCommand, ReportingCommand {
 
     func run() async throws {
         let settings = try options.loadForState()
-        output.done(try await OperatorRevocation(settings).revoke(claim, issuer: issuer, days: days))
+        let records = try await GatewayState.open(settings).records
+        output.done(try await OperatorRevocation(settings, records).revoke(claim, issuer: issuer, days: days))
     }
 
     private var claim: OperatorRevocation.Claim {

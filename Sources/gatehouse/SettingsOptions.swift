@@ -1,6 +1,7 @@
 import ArgumentParser
 import FoundationEssentials
 import Gateway
+import Keys
 import Settings
 internal import SettingsReader
 
@@ -29,6 +30,11 @@ struct SettingsOptions: ParsableArguments {
         let settings = try load()
         try StateOwner.become(settings.stateDirectory)
         return settings
+    }
+
+    /// The place of the gateway's own keys, for a command beside gateways that run or do not.
+    func keyRings(_ settings: GatewaySettings) async throws -> KeyRings {
+        try await GatewayState.keyRings(settings)
     }
 
     /// The settings as the service will read them: root reads them once more as the state directory's owner.

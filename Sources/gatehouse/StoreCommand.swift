@@ -1,21 +1,24 @@
 internal import ArgumentParser
-internal import Encoding
+internal import Gateway
 internal import Keys
+internal import Settings
 internal import Store
 
 /// `gatehouse store`: the gateway's database.
 struct StoreCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "store",
-        abstract: "Back up, restore and check the gateway's database.",
+        abstract: "Back up, restore, move and check the gateway's database.",
         discussion: """
             The database is gatehouse.sqlite in state_directory: users, sessions, revocations, counts of failed \
             sign-ins, and waiting messages. The keys are beside it in their own files (gatehouse keys). Without \
             the sealing keys nobody can refresh a restored session. So back them up too, or use --with-keys.
 
+            With state.postgres the database is the one in PostgreSQL that several gateways share, keys included.
+
             Example: gatehouse store backup --with-keys /backups/gatehouse-monday.sqlite
             """,
-        subcommands: [BackUp.self, Restore.self, Check.self])
+        subcommands: [BackUp.self, Restore.self, Check.self, Report.self, Migrate.self, Copy.self])
 
     struct BackUp: AsyncParsableCommand, ReportingCommand {
         static let configuration = CommandConfiguration(
@@ -38,7 +41,15 @@ struct StoreCommand: AsyncParsableCommand {
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
-            let copies = StoreCopies(try options.loadForState())
+            let settings = try options.loadForState()
+            if settings.state != nil {
+                let transfer = try StateTransfer(settings)
+                return output.done(
+                    try await RecordCount.showing {
+                        try await transfer.backUp(to: file, withKeys: withKeys, report: $0)
+                    })
+            }
+            let copies = StoreCopies(settings)
             let progress = { @Sendable [file] in copies.progress(ofCopyTo: file) }
             let done = try await ProgressLine.showing(progress) { _ in
                 try copies.backUp(to: file, withKeys: withKeys)
@@ -57,6 +68,8 @@ struct StoreCommand: AsyncParsableCommand {
                 Everything is staged and checked before anything is replaced. A restore that fails changes nothing. If a \
                 restore is interrupted, for example by a power loss, no gateway starts until it is repeated or undone.
 
+                In PostgreSQL a restore is one transaction. It replaces records only with --replace.
+
                 Examples:
                   gatehouse store restore /backups/gatehouse-monday.sqlite
                   gatehouse store restore --undo
@@ -73,6 +86,9 @@ struct StoreCommand: AsyncParsableCommand {
         @Flag(help: "Undo a restore that was interrupted.")
         var undo = false
 
+        @Flag(help: "In PostgreSQL: remove the records that are there, and with --with-keys the keys.")
+        var replace = false
+
         @OptionGroup var output: OutputOptions
 
         func validate() throws {
@@ -82,7 +98,16 @@ struct StoreCommand: AsyncParsableCommand {
         }
 
         func run() async throws {
-            let copies = StoreCopies(try options.loadForState())
+            let settings = try options.loadForState()
+            if settings.state != nil {
+                guard let file else { throw ValidationError("In PostgreSQL there is nothing to undo.") }
+                let transfer = try StateTransfer(settings)
+                return output.done(
+                    try await RecordCount.showing {
+                        try await transfer.restore(from: file, withKeys: withKeys, replaces: replace, report: $0)
+                    })
+            }
+            let copies = StoreCopies(settings)
             guard let file else { return output.done(try copies.undoRestore()) }
             let progress = { @Sendable [file] in copies.progress(ofRestoreFrom: file) }
             let done = try await ProgressLine.showing(progress) { _ in
@@ -117,42 +142,6 @@ struct StoreCommand: AsyncParsableCommand {
             let report = try await ProgressLine.showing(progress) { _ in try await copies.check(file) }
             output.report(report.json, text: report.text(on: .standardOutput))
             if !report.isGood { throw ExitCode.failure }
-        }
-    }
-}
-
-extension StoreReport {
-    fileprivate var json: JSONObject {
-        [
-            "good": .bool(isGood), "faults": .array(errors.map(JSON.string)), "schema": .string(schemaState),
-            "schema_difference": .array(schemaDifference.map(JSON.string)),
-            "rows": .object(JSONObject(rows.map { ($0.table, JSON.number(JSONNumber($0.count))) })),
-        ]
-    }
-
-    fileprivate func text(on terminal: Terminal) -> String {
-        var lines = [terminal.styled(isGood ? .good : .bad, isGood ? "good" : "not good")]
-        lines += errors.map { "\(terminal.styled(.bad, "error")): \($0)" }
-        let difference = schemaDifference.isEmpty ? "" : " (\(schemaDifference.joined(separator: ", ")))"
-        lines.append("schema: \(schemaState)\(difference)")
-        lines += rows.map { "\($0.table): \($0.count)" }
-        return lines.joined(separator: "\n")
-    }
-
-    private var schemaState: String {
-        switch schema {
-        case .current: "current"
-        case .older: "older"
-        case .newer: "newer"
-        case .unreadable: "unreadable"
-        }
-    }
-
-    /// The steps that are missing, or not known.
-    private var schemaDifference: [String] {
-        switch schema {
-        case .current, .unreadable: []
-        case .older(let names), .newer(let names): names
         }
     }
 }

@@ -76,7 +76,8 @@ struct VerifyTokenCommand: AsyncParsableCommand, ReportingCommand {
         logger.logLevel = .warning
         let question = OfflineQuestion(
             route: route, path: path, method: method, now: now, looksAtRevocations: !ignoreRevocations)
-        try await OfflineVerifier.with(settings, question, logger: logger) { verifier in
+        try await OfflineVerifier.with(settings, try await options.keyRings(settings), question, logger: logger) {
+            verifier in
             try await output.report { Self.verdict(await verifier.examine($0)) }
         }
     }

@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import Encoding
+internal import Gateway
 internal import Logging
 internal import Sessions
 
@@ -166,5 +167,7 @@ private func administering(
 ) async throws {
     let settings = try options.loadForState()
     let logger = Logger(label: "gatehouse") { StreamLogHandler.standardError(label: $0) }
-    try await body(try OperatorUsers.administration(settings, logger: logger))
+    let records = try await GatewayState.open(settings).records
+    let rings = try await options.keyRings(settings)
+    try await body(try await OperatorUsers.administration(settings, records, rings, logger: logger))
 }

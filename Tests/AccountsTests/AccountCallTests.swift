@@ -376,7 +376,7 @@ struct AccountCallTests {
     func failures(operation: AccountOperation, type: String, message: String, status: Int, error: String?) async throws
     {
         let log = CapturedLog()
-        let fetcher = RecordedFetcher(Fixture.failure(type, message))
+        let fetcher = RepeatingFetcher([.success(Fixture.failure(type, message))])
         let answer = try await Fixture.accounts(fetcher, log: log).answer(request(operation))
         #expect(answer.status.code == status)
         #expect(answer.json["error"]?.stringValue == error)

@@ -135,7 +135,7 @@ extension HostedSignInTests {
             let sealed = try SealedCodeResult(
                 clientID: Fixture.clientID, redirectURI: Self.app, codeChallenge: "c", accessToken: Secret("a"),
                 idToken: nil, refreshToken: Secret("token"), accessExpiresAt: 0
-            ).sealed(with: Fixture.ring(), poolID: Fixture.poolID).expose()
+            ).sealed(with: Fixture.ring(), poolID: Fixture.poolID)
             for number in 0..<40 as Range<UInt8> {
                 let record = AuthorizationCodeRecord(
                     hash: [number], signInID: [number], poolID: Fixture.poolID, result: sealed, family: [number],

@@ -53,6 +53,32 @@ struct ContactChangeTests {
         #expect(await fetcher.requests.isEmpty, "nobody is asked")
     }
 
+    @Test(
+        "Another request for a code does not tell whose the new address is",
+        arguments: ["AliasExistsException", nil] as [String?])
+    func resend(refused: String?) async throws {
+        let own = Fixture.output(["CodeDeliveryDetails": ["Destination": "o***@e***", "DeliveryMedium": "EMAIL"]])
+        let sent = Fixture.output(["CodeDeliveryDetailsList": [["AttributeName": "email"]]])
+        let fetcher = RecordedFetcher(Self.user, refused.map { Fixture.failure($0) } ?? sent)
+        let accounts = try Fixture.accounts(fetcher, settings: Self.settings(.none))
+        let resending = Fixture.bearer(EmailAttribute.resend)
+        #expect(await accounts.answer(Self.request(signedIn: nil)).status == .accepted)
+        await fetcher.append([refused == nil ? own : Self.user])
+        let answer = await accounts.answer(resending)
+        #expect(answer.status == .accepted)
+        #expect(answer.json == ["delivery": ["destination": "n***@e***", "medium": "EMAIL"]])
+        // To the old address no code goes.
+        #expect(await fetcher.operations.last == (refused == nil ? "GetUserAttributeVerificationCode" : "GetUser"))
+        // A refused token is one for both.
+        await fetcher.append([Fixture.failure("NotAuthorizedException", "Access Token has been revoked")])
+        #expect(await accounts.answer(resending).status == .unauthorized)
+        // It is about the newest change, and about none once that is made.
+        await fetcher.append([Self.user, sent, Fixture.output([:]), Self.user, own])
+        #expect(await accounts.answer(Self.request(signedIn: nil)).status == .accepted)
+        #expect(await accounts.answer(Fixture.bearer(EmailAttribute.verify, ["code": "123456"])).status == .ok)
+        #expect(await accounts.answer(resending).json["delivery"]?["destination"] == "o***@e***")
+    }
+
     @Test("Without any proof in the settings the token is enough")
     func unproven() async throws {
         let fetcher = RecordedFetcher(

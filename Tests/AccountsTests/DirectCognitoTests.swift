@@ -18,6 +18,7 @@ struct DirectCognitoTests {
         var settings = Fixture.settings()
         settings.endpoint = "https://cognito.test/"
         settings.propagateClientAddress = propagating
+        settings.choice.metadataKeys = ["a", "campaign"]
         return DirectCognitoPool(settings: settings, fetcher: fetcher, formerClientIDs: [former])
     }
 
@@ -31,11 +32,11 @@ struct DirectCognitoTests {
     static func answer(
         _ fetcher: RecordedFetcher, _ operation: String?, _ body: [UInt8], log: CapturedLog = CapturedLog(),
         accountGuard: any AccountGuard = RecordedCalls(), revoked: Revoked = Revoked(),
-        sessions: DirectSessions? = nil
+        sessions: DirectSessions? = nil, shared: SharedValues? = nil
     ) async -> DirectCognitoReply {
         let calls = DirectCognitoCalls(
             pools: [pool(fetcher)], flow: AccountFlow(accountGuard), steps: SignInSteps { Fixture.now },
-            sessions: sessions ?? DirectSessions { Fixture.now },
+            sessions: sessions ?? DirectSessions { Fixture.now }, shared: shared,
             revoke: { revocations in revoked.append(revocations) }, forget: { subject, _ in revoked.forget(subject) },
             isRevoked: { _ in false }, revocationTime: { Fixture.now }, logger: log.logger)
         return await calls.answer(
@@ -61,6 +62,45 @@ struct DirectCognitoTests {
         expected["SecretHash"] = .string(Fixture.emailHash)
         #expect(call.input == expected)
         #expect(call.asFormerClient == nil)
+    }
+
+    @Test(
+        "Of ClientMetadata the listed keys reach the pool's triggers, and no others",
+        arguments: [
+            (["campaign": "spring", "role": "admin", "Campaign": "x"], ["campaign": "spring"]),
+            (["a": "1", "campaign": "2"], ["a": "1", "campaign": "2"]), (["role": "admin"], nil), ([:], nil),
+            (.null, nil),
+        ] as [(JSON, JSON?)])
+    func metadata(_ given: JSON, _ passed: JSON?) throws {
+        let client = JSON.string(Fixture.clientID)
+        let parameters: JSON = ["USERNAME": .string(Fixture.email), "REFRESH_TOKEN": "r"]
+        let calls: [(String, JSONObject)] = [
+            ("SignUp", ["ClientId": client, "Username": .string(Fixture.email)]),
+            ("InitiateAuth", ["ClientId": client, "AuthFlow": "USER_AUTH", "AuthParameters": parameters]),
+            ("InitiateAuth", ["ClientId": client, "AuthFlow": "REFRESH_TOKEN_AUTH", "AuthParameters": parameters]),
+            ("RespondToAuthChallenge", ["ClientId": client, "ChallengeResponses": parameters]),
+            ("GetTokensFromRefreshToken", ["ClientId": .string(Self.former), "RefreshToken": "r"]),
+            ("UpdateUserAttributes", ["AccessToken": .string(Self.accessToken)]),
+        ]
+        for (operation, input) in calls {
+            var input = input
+            input["ClientMetadata"] = given
+            // Whether Cognito reads a member whose name is spelled otherwise is not known.
+            input["clientMetadata"] = ["role": "admin"]
+            let call = try Self.translate(operation, input)
+            for sent in [call.input, call.asFormerClient ?? call.input] {
+                #expect(sent["ClientMetadata"] == passed, "\(operation)")
+                #expect(sent["clientMetadata"] == nil, "\(operation)")
+            }
+        }
+    }
+
+    @Test("ClientMetadata that is no object is no call of Cognito's", arguments: ["x", ["x"], 1] as [JSON])
+    func malformedMetadata(_ given: JSON) {
+        let input: JSONObject = [
+            "ClientId": .string(Fixture.clientID), "Username": .string(Fixture.email), "ClientMetadata": given,
+        ]
+        #expect(throws: DirectCognitoRefusal.malformed) { try Self.translate("ForgotPassword", input) }
     }
 
     @Test("Sign-ins get SECRET_HASH among their parameters", arguments: ["USER_PASSWORD_AUTH", "USER_SRP_AUTH"])

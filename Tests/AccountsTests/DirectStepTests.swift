@@ -72,13 +72,16 @@ struct DirectStepTests {
         let observer: any AccountGuard
         let calls: DirectCognitoCalls
 
-        init(_ observer: any AccountGuard, _ answers: [FetchResponse], steps: SignInSteps? = nil) {
+        init(
+            _ observer: any AccountGuard, _ answers: [FetchResponse], steps: SignInSteps? = nil,
+            shared: SharedValues? = nil
+        ) {
             fetcher = RecordedFetcher(answers.map { .success($0) })
             self.observer = observer
             calls = DirectCognitoCalls(
                 pools: [DirectCognitoTests.pool(fetcher)], flow: AccountFlow(observer),
                 steps: steps ?? SignInSteps { Fixture.now },
-                sessions: DirectSessions { Fixture.now }, revoke: { _ in }, forget: { _, _ in },
+                sessions: DirectSessions { Fixture.now }, shared: shared, revoke: { _ in }, forget: { _, _ in },
                 isRevoked: { _ in false }, revocationTime: { Fixture.now },
                 logger: CapturedLog().logger)
         }

@@ -2,6 +2,7 @@ import Cryptography
 import Encoding
 import HTTPTypes
 import Pipeline
+import Sealing
 import TestSupport
 import Testing
 
@@ -181,6 +182,26 @@ struct RefreshTests {
             #expect(answer.body == expected.body)
             #expect(await fetcher.requests.isEmpty, "Cognito is not asked")
         }
+    }
+
+    @Test("While keys cannot be read, a token of a key that another gateway may have made is 503 and not 401")
+    func newerKey() async throws {
+        let fetcher = RecordedFetcher()
+        let accounts = try Fixture.accounts(fetcher)
+        let newer = SealingKeyRing(sealing: try SealingKey(Secret([UInt8](repeating: 8, count: 32))))
+        let sealed = try Fixture.sealed.sealed(with: newer, poolID: Fixture.poolID)
+        let changed = Secret(try Fixture.sealedText().exposeText() + "A")
+        let rows: [(isBehind: Bool, text: Secret, status: Int)] = [
+            (false, sealed, 401), (true, sealed, 503), (true, changed, 401), (true, Secret("nonsense"), 401),
+            (true, Secret("v2..AAAA"), 401), (false, sealed, 401),
+        ]
+        for row in rows {
+            accounts.sealingKeys.setBehind(row.isBehind)
+            let answer = await accounts.answer(Fixture.refresh(row.text))
+            #expect(answer.status.code == row.status)
+            #expect((answer.headers[.retryAfter] != nil) == (row.status == 503))
+        }
+        #expect(await fetcher.requests.isEmpty)
     }
 
     @Test("A change to any byte of the token is 401 with one message")

@@ -29,7 +29,7 @@ struct SealedTextTests {
         case .refreshToken: return try Fixture.sealedText()
         case .challenge: return try challenge().sealed(with: ring, poolID: Fixture.poolID)
         case .device: return try device.sealed(with: ring, poolID: Fixture.poolID)
-        case .answer, .session, .appleToken, .hostedSignIn, .authorizationCode:
+        case .answer, .session, .appleToken, .hostedSignIn, .authorizationCode, .shared:
             return try SealedText.seal([1], as: purpose, with: ring, poolID: Fixture.poolID)
         case .nonce:
             return try AppleNonce(expiresAt: 1, random: [UInt8](repeating: 1, count: 16))
@@ -90,6 +90,36 @@ struct SealedTextTests {
                 }
             }
         }
+    }
+
+    @Test("The form for the store opens as it was, and neither changed, nor for another pool or purpose")
+    func bytes() throws {
+        let ring = try Fixture.ring()
+        let plain = [UInt8](0..<100)
+        let sealed = try SealedText.sealBytes(plain, as: .authorizationCode, with: ring, poolID: Fixture.poolID)
+        func opened(_ bytes: [UInt8], as purpose: SealedText.Purpose, _ poolID: String) -> [UInt8]? {
+            try? SealedText.open(bytes: bytes, as: purpose, with: ring, poolID: poolID)
+        }
+        #expect(opened(sealed, as: .authorizationCode, Fixture.poolID) == plain)
+        #expect(opened(sealed, as: .authorizationCode, "eu-west-1_Other") == nil)
+        #expect(opened(sealed, as: .answer, Fixture.poolID) == nil)
+        for position in sealed.indices {
+            for bit in 0..<8 {
+                var changed = sealed
+                changed[position] ^= 1 << UInt8(bit)
+                #expect(opened(changed, as: .authorizationCode, Fixture.poolID) == nil, "byte \(position), bit \(bit)")
+            }
+        }
+        for count in sealed.indices {
+            #expect(opened(Array(sealed[..<count]), as: .authorizationCode, Fixture.poolID) == nil)
+        }
+        let text = try SealedText.seal(plain, as: .authorizationCode, with: ring, poolID: Fixture.poolID)
+        #expect(opened(text.expose(), as: .authorizationCode, Fixture.poolID) == plain)
+        // The same box in the other form.
+        let parts = text.expose().split(separator: UInt8(ascii: "."))
+        let box = try #require(Base64URL.decode(parts[2]))
+        let disguised = Array("b2.".utf8) + parts[1] + [UInt8(ascii: ".")] + box
+        #expect(opened(disguised, as: .authorizationCode, Fixture.poolID) == nil)
     }
 
     @Test("A challenge is good for 15 minutes, whatever Cognito says of its session")

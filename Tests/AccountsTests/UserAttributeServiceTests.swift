@@ -29,14 +29,16 @@ struct UserAttributeServiceTests {
     }
 
     static func service(
-        _ fetcher: any Fetcher, _ time: Time = Time(), maximumFlights: Int = 64, log: CapturedLog = CapturedLog(),
+        _ fetcher: any Fetcher, _ time: Time = Time(), maximumFlights: Int = 64, capacity: Int = 10_000,
+        log: CapturedLog = CapturedLog(),
         tally: UserAttributeTally = UserAttributeTally()
     ) -> UserAttributeService {
         let settings = UserAttributeService.Settings(
             rule: rule, endpoint: "https://cognito.test/", timeout: .seconds(2))
         return UserAttributeService(
             settings, client: CognitoClient(endpoint: settings.endpoint, fetcher: fetcher),
-            tally: tally, maximumFlights: maximumFlights, now: { time.seconds.load(ordering: .relaxed) },
+            tally: tally, maximumFlights: maximumFlights, capacity: capacity,
+            now: { time.seconds.load(ordering: .relaxed) },
             logger: log.logger)
     }
 
@@ -69,6 +71,22 @@ struct UserAttributeServiceTests {
             for await answer in group { #expect(answer == Self.found) }
         }
         #expect(await fetcher.calls == 1)
+    }
+
+    @Test("A bounded number of tokens' attributes is remembered; a token that makes way is asked about again")
+    func boundedMemory() async {
+        let fetcher = RecordedFetcher(Array(repeating: .success(Self.user), count: 48))
+        let service = Self.service(fetcher, capacity: 8)
+        func askAboutAll() async {
+            for number in 0..<24 { #expect(await service.answer(Self.question("token-\(number)")) == Self.found) }
+        }
+        await askAboutAll()
+        #expect(await fetcher.requests.count == 24)
+        #expect(await service.answer(Self.question("token-23")) == Self.found)
+        #expect(await fetcher.requests.count == 24)
+        await askAboutAll()
+        // Eight of them were known at most.
+        #expect(await fetcher.requests.count >= 24 + 16)
     }
 
     @Test("A bounded number of calls runs at once")

@@ -11,6 +11,7 @@ struct ReadinessTests {
         var upstreams: [[Bool]] = []
         var others = true
         var store: ReadinessReport.Store?
+        var list: ReadinessReport.SharedList?
         var text = "ready\n"
 
         var isReady: Bool { text.hasPrefix("ready\n") }
@@ -25,6 +26,13 @@ struct ReadinessTests {
         Row(store: .init(error: nil, isNeeded: true)),
         Row(store: .init(error: "locked", isNeeded: true), text: "the store cannot be written\nstore: locked\n"),
         Row(store: .init(error: "locked", isNeeded: false), text: "ready\nstore: locked\n"),
+        // All gateways would leave the balancer at once.
+        Row(store: .init(error: "away", isNeeded: true, isShared: true), text: "ready\nstore: away\n"),
+        Row(list: .init(age: 4, isTooOld: false)),
+        Row(list: .init(age: 5, isTooOld: false), text: "ready\nrevocations: the list is 5 s old\n"),
+        Row(
+            store: .init(error: "away", isNeeded: true, isShared: true), list: .init(age: 301, isTooOld: true),
+            text: "ready\nstore: away\nrevocations: the list is 301 s old, no token is accepted\n"),
         Row(upstreams: [[true]], others: false),
         Row(upstreams: [[false, true]], others: false),
         Row(upstreams: [[false], [true]], others: false, text: "ready\nupstream u0: no healthy server\n"),
@@ -51,7 +59,7 @@ struct ReadinessTests {
         }
         let report = ReadinessReport(
             isDraining: row.isDraining, keySetsHeld: row.keySets, upstreams: upstreams, others: row.others,
-            store: row.store)
+            store: row.store, list: row.list)
         #expect(report.text == row.text)
         #expect(report.isReady == row.isReady)
     }

@@ -1,6 +1,7 @@
 import Cryptography
 import Encoding
 import Foundation
+import Keys
 import Logging
 import Pipeline
 import SettingsReader
@@ -55,6 +56,10 @@ struct OfflineVerifierTests {
         return Array((signed + "." + Base64URL.encode(try key.sign(Array(signed.utf8)))).utf8)
     }
 
+    func records() throws -> GatewayRecords {
+        try GatewayStore.open(in: settings().stateDirectory, now: Self.now).records
+    }
+
     func settings() throws -> GatewaySettings {
         let jwk: JSONObject = [
             "kty": "EC", "crv": "P-256", "kid": "k", "x": .string(Base64URL.encode(key.x)),
@@ -80,7 +85,9 @@ struct OfflineVerifierTests {
 
     func finding(_ question: OfflineQuestion, _ token: [UInt8]) async throws -> OfflineVerifier.Finding {
         let logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
-        return try await OfflineVerifier.with(settings(), question, logger: logger) { await $0.examine(token) }
+        let settings = try settings()
+        let rings = KeyRings(stateDirectory: settings.stateDirectory)
+        return try await OfflineVerifier.with(settings, rings, question, logger: logger) { await $0.examine(token) }
     }
 
     @Test("Without a route any issuer's token is good, and the backend's headers are told")
@@ -184,7 +191,7 @@ struct OfflineVerifierTests {
     @Test("An operator's revocation of a subject means all up to this second, for as many days as were said")
     func operatorRevocation() async throws {
         defer { try? FileManager.default.removeItem(atPath: directory) }
-        let told = try await OperatorRevocation(settings(), now: Self.now).revoke(
+        let told = try await OperatorRevocation(settings(), records(), now: Self.now).revoke(
             .subject("ada"), issuer: "main", days: 2)
         #expect(told.contains("main") && told.contains("2 days"))
         let signedIn = { (time: Int64) in
@@ -199,10 +206,10 @@ struct OfflineVerifierTests {
         #expect(try await verdict(.init(now: end - 1), signedIn(Self.now)) == "token-revoked")
         #expect(try await verdict(.init(now: end), signedIn(Self.now)) == "accepted")
         await #expect(throws: StartupError.self) {
-            try await OperatorRevocation(settings()).revoke(.subject("ada"), issuer: nil, days: 2)
+            try await OperatorRevocation(settings(), records()).revoke(.subject("ada"), issuer: nil, days: 2)
         }
         await #expect(throws: StartupError.self) {
-            try await OperatorRevocation(settings()).revoke(.subject("ada"), issuer: "nobody", days: 2)
+            try await OperatorRevocation(settings(), records()).revoke(.subject("ada"), issuer: "nobody", days: 2)
         }
     }
 

@@ -57,6 +57,8 @@ def assert_unproven(answer: raw.Response, gateway=None, reason: str | None = Non
     """401, of which a client learns nothing, and the log why."""
     body = assert_refusal(answer, 401, "NotAuthorizedException")
     assert (body["message"], body["success"]) == (UNPROVEN, False)
+    # `invalid_token` would be about a bearer token, of which there is none.
+    assert answer.header("www-authenticate") == "Bearer"
     if reason:
         assert gateway.access_line(answer.header("x-request-id"))["denial_reason"] == reason
 
@@ -172,6 +174,16 @@ def test_what_proves_nothing(gateway, app, apple, user, case):
     assert_unproven(app.post("apple", make(app, f"user-{case.replace(' ', '-')}@example.com")), gateway, reason)
     assert apple.account(user)["clients"] == before
     assert case.replace(" ", "-").encode() not in stored(gateway)
+
+
+def test_sign_ins_with_apple_are_counted_apart(gateway, app, user):
+    app.signed_in(user)
+    assert_unproven(app.post("apple", {**app.body(user), "identity_token": "a.b.c"}))
+    counts = {name: count for name, count in gateway.samples().items() if name.startswith("gatehouse_sign_ins_total")}
+    assert {name: count for name, count in counts.items() if count} == {
+        'gatehouse_sign_ins_total{method="apple",result="success"}': 1,
+        'gatehouse_sign_ins_total{method="apple",result="refused"}': 1,
+    }
 
 
 def test_an_identity_token_is_good_for_one_sign_in(gateway, app, user):

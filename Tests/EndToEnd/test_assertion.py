@@ -183,6 +183,12 @@ def test_rotation_leaves_no_request_unverified(behind, own_recorder, issuer):
     assert backend.ask(recorded(gateway, own_recorder, headers)) == 200
     assert backend.ask(signed_by_third) == 401
 
+    before = [key["kid"] for key in keys_of(gateway)]
+    fifth = rotate("--compromised", "--all")
+    left = [key["kid"] for key in keys_of(gateway)]
+    assert fifth == left[0] and len(left) == 2 and not set(left) & set(before)
+    assert fresh().ask(recorded(gateway, own_recorder, headers)) == 200
+
 
 def test_a_restart_goes_on_with_the_same_keys(start_gateway, own_recorder, issuer):
     gateway = start_gateway(settings())

@@ -223,6 +223,7 @@ def test_exit_statuses_are_as_documented(status, arguments):
         (("check", "--json", "--no-such-option"), "Unknown option '--no-such-option'"),
         (("revoke", "--json"), "Name the tokens by"),
         (("keys", "rotate", "--purpose", "none", "--json"), "The value 'none' is invalid"),
+        (("keys", "rotate", "--purpose", "sealing", "--all", "--json"), "--all needs --compromised"),
     ],
 )
 def test_a_wrong_command_line_is_told_as_json_where_that_is_asked_for(arguments, words):
@@ -456,6 +457,7 @@ FAILURES = [
     ("users", "disable", "nobody"),
     ("revoke", "--issuer", "nowhere", "--jti", "some-token"),
     ("keys", "rotate", "--purpose", "sealing"),
+    ("keys", "reseal"),
     ("store", "check", "/nowhere/backup.sqlite"),
     ("store", "backup", "/nowhere/backup.sqlite"),
     ("store", "restore", "/nowhere/backup.sqlite"),

@@ -5,13 +5,13 @@ import itertools
 import pytest
 from harness.account import Account, assert_refusal
 from harness.gateway import QUICK, USUAL, LocalPool
-from harness.pool_users import UNKNOWN
-from harness.transcripts import Stage, new_address, rotations, shape
+from harness.pool_users import UNKNOWN, change_user
+from harness.transcripts import Stage, new_address, posting, rotations, shape
 from harness.user import PASSWORD, new_email, register
 from test_account_privacy import CALLS, MINE, NEW, TIMED
 
-KNOWN, UNCONFIRMED = "confirmed", "unconfirmed"
-GROUPS = [[UNKNOWN, KNOWN, UNCONFIRMED]]
+KNOWN, UNCONFIRMED, TO_RESET = "confirmed", "unconfirmed", "with a password to reset"
+GROUPS = [[UNKNOWN, KNOWN, UNCONFIRMED, TO_RESET]]
 
 
 @pytest.fixture(scope="module")
@@ -37,8 +37,11 @@ def address(account: Account, pool: LocalPool, state: str) -> str:
     email = new_address()
     if state != UNKNOWN:
         register(account, email)
-    if state == KNOWN:
+    if state in (KNOWN, TO_RESET):
         assert account.post("confirm", {"email": email, "code": pool.confirmation_code(email)}).status == 204
+    if state == TO_RESET:
+        # As an administrator does it.
+        change_user(pool, email, status="RESET_REQUIRED")
     return email
 
 
@@ -65,13 +68,21 @@ def test_no_triple_of_calls_tells_more(account, concealing_pool):
 def test_registration_and_sign_in_with_one_password_tell_nothing(account, concealing_pool):
     """Nor does going on until the account is locked."""
     answers = []
-    for state in (KNOWN, UNCONFIRMED, UNKNOWN):
+    for state in (KNOWN, UNCONFIRMED, TO_RESET, UNKNOWN):
         email = address(account, concealing_pool, state)
         register(account, email, MINE)
         answers.append([shape(account.login(email, MINE)) for _ in range(5)])
         assert_refusal(account.login(email, MINE), 429, "TooManyRequestsException")
-    assert answers[0] == answers[1] == answers[2]
+    assert answers[0] == answers[1] == answers[2] == answers[3]
     assert answers[0][0][0] == 401
+
+
+def test_a_password_that_is_too_weak_tells_nothing(account, concealing_pool):
+    """Whatever the call before it."""
+    weak = posting({"weak": lambda email: {"email": email, "code": "000000", "new_password": "weak"}}, "reset-password")
+    calls = {**CALLS, **weak}
+    played = Stage(account, calls, GROUPS, lambda state: address(account, concealing_pool, state))
+    played.play([("weak",), *((call, "weak") for call in CALLS)])
 
 
 def test_who_has_the_code_is_let_in(account, concealing_pool):

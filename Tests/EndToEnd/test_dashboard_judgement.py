@@ -105,6 +105,41 @@ FAULTS = [
         "bad",
         "The store cannot be written, no revocation can be stored: database is locked (SQLite 5)",
     ),
+    (
+        "status.revocation_list = {age_seconds: 6, too_old: false, notified: true}",
+        "warn",
+        "The list of revocations is 6 s old: what other gateways revoke is not known here",
+    ),
+    (
+        "status.revocation_list = {age_seconds: 90, too_old: false, notified: false}",
+        "bad",
+        "The list of revocations is 1 min old: what other gateways revoke is not known here",
+    ),
+    (
+        "status.revocation_list = {age_seconds: 301, too_old: true, notified: false}",
+        "bad",
+        "The list of revocations is 5 min old: no token is accepted until the database can be read",
+    ),
+    (
+        "status.replicas = [replica({this: true}), replica({state: 'lost', heard_seconds_ago: 15})]",
+        "warn",
+        "Gateway api-1 (5f0c9e2a) has not been heard of for 15 s, and did not end in good order",
+    ),
+    (
+        "status.replicas = [replica({this: true}), replica({list_age_seconds: 7})]",
+        "warn",
+        "Gateway api-1 (5f0c9e2a) has a list of revocations that is 7 s old",
+    ),
+    (
+        "status.replicas = [replica({this: true}), replica({version: '1.1'}), replica({version: '0.9', state: 'ended'})]",
+        "note",
+        "Gateways run different versions: 1.0, 1.1",
+    ),
+    (
+        "status.replicas = [replica({this: true}), replica({configuration: 'other'})]",
+        "note",
+        "Gateways run different configurations",
+    ),
     (f"certify({10 * DAY})", "warn", "The certificate of a.example on 0.0.0.0:443 expires in 10 d 0 h"),
     (f"certify({2 * DAY})", "bad", "The certificate of a.example on 0.0.0.0:443 expires in 2 d 0 h"),
     ("certify(-120)", "bad", "The certificate of a.example on 0.0.0.0:443 expired 2 min ago"),
@@ -155,6 +190,10 @@ def judged(page: Page, change: str) -> list[dict]:
                 status.listeners[0].address = "0.0.0.0:443";
                 status.listeners[0].certificates = [{{names: ["a.example"], expires_at: serverTime(status) + left}}];
             }};
+            const replica = (change) => ({{
+                id: "5f0c9e2ab47d4c11", name: "api-1", this: false, state: "alive", version: "1.0", configuration: "d",
+                started_at: 1, heard_seconds_ago: 1, list_age_seconds: 0, ...change,
+            }});
             const server = {{...status.upstreams[0].servers[0], name: "a", healthy: null, serving: true, drained: false}};
             status.upstreams = [{{name: "recorder", servers: [server]}}];
             Object.assign(status, {{ready: true, draining: false}});

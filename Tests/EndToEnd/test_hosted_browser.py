@@ -7,18 +7,23 @@ from harness.hosted import PREFIX, App, hosted_pool, hosted_settings
 from harness.process import SILENT_PORT, free_port, wait_until
 
 
-@pytest.fixture(scope="module")
-def hosted_gateway(run_directory, issuer):
+@pytest.fixture(scope="module", params=["127.0.0.1", "localhost"], ids=["one site", "two sites"])
+def hosted_gateway(run_directory, issuer, request):
+    """One on the site of the pool's pages, and one on another: the browser brings its cookie back to either."""
     port = free_port()
-    pool = LocalPool(run_directory, "hosted-browser-pool", hosted_pool(port))
-    directory = run_directory / "hosted-browser"
+    public_url = f"http://{request.param}:{port}"
+    served = hosted_pool(port)
+    served["client"]["hosted"]["callback_urls"] = [f"{public_url}{PREFIX}/callback"]
+    pool = LocalPool(run_directory, f"hosted-browser-pool-{port}", served)
+    directory = run_directory / f"hosted-browser-{port}"
     directory.mkdir()
     changes = {
         "listeners": [{"address": f"127.0.0.1:{port}"}],
-        "sign_in": {"cognito": {"hosted": hosted_settings(pool, port)}},
+        "sign_in": {"cognito": {"hosted": hosted_settings(pool, port, public_url=public_url)}},
     }
     nobody = f"http://127.0.0.1:{SILENT_PORT}"
     gateway = Gateway(directory, "gateway", gateway_config(directory, nobody, issuer.server.url, None, pool, changes))
+    gateway.public_url = public_url
     yield gateway
     gateway.stop()
     pool.stop()
@@ -48,7 +53,7 @@ def fill_in(page: Page, **values: str) -> None:
 
 
 def test_a_browser_signs_in_and_hands_the_code_to_the_app(hosted_gateway, browser, ledger):
-    app = App(hosted_gateway.url + PREFIX)
+    app = App(hosted_gateway.public_url + PREFIX)
     page = browser.open(Page, app.authorize_url(prompt="login"))
     wait_until(lambda: page.text("h1") == "Sign in", "the page", 20)
     assert page.complaints() == []
@@ -61,7 +66,7 @@ def test_a_browser_signs_in_and_hands_the_code_to_the_app(hosted_gateway, browse
 
 
 def test_a_browser_signs_in_at_an_identity_provider(hosted_gateway, browser, ledger):
-    app = App(hosted_gateway.url + PREFIX)
+    app = App(hosted_gateway.public_url + PREFIX)
     page = browser.open(Page, app.authorize_url(identity_provider="Google"))
     wait_until(lambda: "Google" in page.text("h1"), "the provider's page", 20)
     fill_in(page, name="Kim", user_id="3001", email="kim@gmail.example")

@@ -13,12 +13,15 @@ from harness.process import SILENT_PORT
 from harness.transcripts import Call, Stage, new_address, posting
 from test_account_privacy import BODIES, CALLS, MINE, NEW
 
-FACTORS = ["EMAIL_OTP", "SMS_OTP", "WEB_AUTHN", "PASSWORD"]
+FIRST_FACTORS = ["EMAIL_OTP", "SMS_OTP", "WEB_AUTHN", "PASSWORD"]
+# The pool has both kinds of password or none.
+FACTORS = [*FIRST_FACTORS, "PASSWORD_SRP"]
 RELYING_PARTY = {"relying_party_id": "auth.example.com"}
 WRONG = {
     "EMAIL_OTP": {"code": "00000x"},
     "SMS_OTP": {"code": "00000x"},
     "PASSWORD": {"password": MINE},
+    "PASSWORD_SRP": {"password": MINE},
     "WEB_AUTHN": {"credential": {"id": "eA", "type": "public-key", "response": {}}},
     "CUSTOM": {"answer": "max"},
 }
@@ -29,9 +32,8 @@ STATES_OF_FACTORS = {
     "with a passkey": {"status": "CONFIRMED"},
     "without a proven address": {"status": "CONFIRMED", "is_email_verified": 0},
     "with a temporary password": {"status": "FORCE_CHANGE_PASSWORD"},
+    "with a password to reset": {"status": "RESET_REQUIRED"},
 }
-# `login` reports this one, but no other factor does.
-RESET = {"with a password to reset": {"status": "RESET_REQUIRED"}}
 LOCKED_STATES = [f"{LOCKED} {UNKNOWN}", LOCKED]
 GROUPS = [[UNKNOWN, *STATES, *STATES_OF_FACTORS], LOCKED_STATES]
 
@@ -66,7 +68,7 @@ REPEATED = {f"{factor}, again and again": answered(factor, times=3) for factor i
 @pytest.fixture(scope="module", params=[True, False], ids=["hiding", "legacy"])
 def factor_pool(run_directory, request):
     changes = {
-        "first_factors": FACTORS,
+        "first_factors": FIRST_FACTORS,
         "web_authn": RELYING_PARTY,
         "custom_auth": [{"parameters": {"question": "Your first pet?"}, "answer": "rex"}],
         "hourly_limits": False,
@@ -113,7 +115,7 @@ def stage(account, factor_pool):
         calls: dict[str, Call], groups: list[list[str]], account: Account = account, front: CognitoFront | None = None
     ) -> Stage:
         def address(state: str) -> str:
-            columns = {**STATES_OF_FACTORS, **RESET}.get(state, {})
+            columns = STATES_OF_FACTORS.get(state, {})
             email = put_in_state(account, factor_pool, new_address(), state, **columns)
             if state == "with a passkey":
                 give_passkey(factor_pool, email)
@@ -138,15 +140,10 @@ def test_no_factor_tells_the_state_of_an_account(stage):
         stage(calls, GROUPS).play([(call,) for call in calls])
 
 
-def test_no_factor_but_the_password_tells_of_one_to_reset(stage):
-    calls = {name: call for name, call in {**BEGINNINGS, **REPEATED}.items() if not name.startswith("PASSWORD,")}
-    stage(calls, [[UNKNOWN, *RESET]]).play([(call,) for call in calls])
-
-
 def test_no_pair_of_a_factor_and_any_call_tells_it(stage):
     calls = {**CALLS, **ANSWERED}
     pairs = [pair for pair in itertools.product(calls, repeat=2) if set(pair) - set(CALLS)]
-    groups = [[UNKNOWN, *STATES, "with a phone", "with a passkey"], LOCKED_STATES]
+    groups = [[UNKNOWN, *STATES, "with a phone", "with a passkey", "with a password to reset"], LOCKED_STATES]
     stage(calls, groups).play(pairs)
 
 
@@ -155,6 +152,8 @@ def test_cognito_gets_the_same_calls_for_each_state(stage, start_gateway, factor
     front = CognitoFront(factor_pool.url)
     try:
         account = account_at(start_gateway(changes(front.url), pool=factor_pool), ledger)
+        # The gateway asks once what the pool says of a password to reset to who has another one.
+        stage(ANSWERED, [["with a password to reset"]], account, front).play([("PASSWORD, answered",)])
         for calls in (BEGINNINGS, ANSWERED, CHOSEN):
             stage(calls, GROUPS, account, front).play([(call,) for call in calls])
     finally:

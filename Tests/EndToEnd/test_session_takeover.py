@@ -127,6 +127,51 @@ def test_a_token_that_is_shown_again_later_ends_the_session(start, cognito, ledg
 
 
 @BOTH
+def test_only_listed_clients_sessions_are_taken_over(start_gateway, cognito, ledger):
+    old = released_app(cognito, ledger)["RefreshToken"]
+    gateway = start_gateway(changes(cognito, [POOL_CLIENT_ID]), pool=cognito)
+    app = Account(gateway.port, ledger)
+    assert_refusal(app.refresh(old), 401, "TokenRefreshException")
+    # One that the app names is compared with the list, and Cognito is not asked.
+    asked = calls(cognito, "GetTokensFromRefreshToken")
+    for client_id in (FORMER, "9unknown0client0000000000"):
+        named = app.post("refresh", {"refresh_token": old, "client_id": client_id})
+        assert_refusal(named, 401, "TokenRefreshException")
+    gateway.reload({"sign_in": {"cognito": {"take_over_sessions": ...}}})
+    assert_refusal(app.refresh(old), 401, "TokenRefreshException")
+    assert calls(cognito, "GetTokensFromRefreshToken") == asked
+    gateway.reload({"sign_in": {"cognito": {"take_over_sessions": {"client_ids": [FORMER]}}}})
+    assert app.post("refresh", {"refresh_token": old, "client_id": FORMER}).status == 200
+
+
+def test_the_device_goes_along(run_directory, start_gateway, ledger):
+    """In a pool that tracks devices a refresh token is good with the key of its device only."""
+    pool = LocalPool(run_directory, "takeover-devices", {"more_clients": [{"id": FORMER}], "devices": "always"})
+    try:
+        app = Account(start_gateway(changes(pool, [FORMER]), pool=pool).port, ledger)
+        old = released_app(pool, ledger)
+        device = old["NewDeviceMetadata"]["DeviceKey"]
+        verifier = {"PasswordVerifier": "AQID", "Salt": "BAUG"}
+        client = cognito_client(pool.url)
+        client.confirm_device(
+            AccessToken=old["AccessToken"], DeviceKey=device, DeviceSecretVerifierConfig=verifier
+        )
+        shown = {"refresh_token": old["RefreshToken"], "device_info": {"device_id": "phone-1", "platform": "ios"}}
+        assert_refusal(app.post("refresh", shown), 401, "TokenRefreshException")
+        first = app.post("refresh", {**shown, "device_key": device})
+        assert first.status == 200, first.body
+        sealed = {**shown, "refresh_token": first.json()["refresh_token"]}
+        other = {"device_id": "phone-2", "platform": "ios"}
+        assert_refusal(app.post("refresh", {**sealed, "device_info": other}), 401, "TokenRefreshException")
+        again = app.post("refresh", sealed)
+        assert again.status == 200, "the session has the key from now on"
+        sessions = app.send("GET", "me/sessions", token=again.json()["access_token"]).json()["sessions"]
+        assert [(session["platform"], session["current"]) for session in sessions] == [("ios", True)]
+    finally:
+        pool.stop()
+
+
+@BOTH
 def test_many_at_once_at_two_gateways_on_one_state_directory_are_one(start, cognito, ledger):
     gateways = [start()]
     gateways.append(start(state_directory=gateways[0].config["state_directory"]))

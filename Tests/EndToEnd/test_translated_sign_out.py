@@ -17,12 +17,14 @@ FORMER = "9former0client000000000000"
 
 @pytest.fixture(scope="module")
 def pools(run_directory):
-    """A pool that leaves its refresh tokens as they are, and one that rotates them at once."""
+    """A pool that leaves its refresh tokens as they are, one that rotates them at once, and one that tracks devices."""
     changes = {"more_clients": [{"id": FORMER}]}
-    pools = {
-        name: LocalPool(run_directory, f"signing-out-{name}", {**changes, "rotation": {"enabled": name == "rotating"}})
-        for name in ("steady", "rotating")
+    more = {
+        "steady": {"rotation": {"enabled": False}},
+        "rotating": {"rotation": {"enabled": True}},
+        "tracking": {"rotation": {"enabled": False}, "devices": "always"},
     }
+    pools = {name: LocalPool(run_directory, f"signing-out-{name}", {**changes, **more[name]}) for name in more}
     yield pools
     for pool in pools.values():
         pool.stop()
@@ -111,6 +113,35 @@ def test_a_refreshed_session_ends_by_its_newest_token(gateway, ledger):
     ledger.note(newer["AccessToken"], newer["IdToken"], newer.get("RefreshToken", ""))
     client.revoke_token(ClientId=POOL_CLIENT_ID, Token=newer.get("RefreshToken", tokens["RefreshToken"]))
     assert get(gateway, tokens["AccessToken"]) == get(gateway, newer["AccessToken"]) == 401
+
+
+@pytest.mark.parametrize("cognito", ["tracking"], indirect=True)
+@pytest.mark.parametrize("refreshed", [False, True])
+def test_the_session_of_a_device_ends_after_a_restart_too(gateway, front, ledger, refreshed):
+    """Cognito exchanges its refresh token with the device's key only, which no sign-out has."""
+    sessions = [sign_in(gateway.url, ledger) for _ in range(2)]
+    client = cognito_client(gateway.url)
+    verifier = {"PasswordVerifier": "AQID", "Salt": "BAUG"}
+    for session in sessions:
+        client.confirm_device(
+            AccessToken=session["AccessToken"], DeviceKey=session["NewDeviceMetadata"]["DeviceKey"],
+            DeviceName="a telephone", DeviceSecretVerifierConfig=verifier,
+        )  # fmt: skip
+    tokens, others = sessions
+    if refreshed:
+        answer = client.get_tokens_from_refresh_token(
+            ClientId=POOL_CLIENT_ID, RefreshToken=tokens["RefreshToken"], DeviceKey=tokens["NewDeviceMetadata"]["DeviceKey"]
+        )
+        tokens |= {"AccessToken": answer["AuthenticationResult"]["AccessToken"]}
+        ledger.note(tokens["AccessToken"], answer["AuthenticationResult"]["IdToken"])
+    gateway = killed_and_restarted(gateway)
+    assert get(gateway, tokens["AccessToken"]) == get(gateway, others["AccessToken"]) == 200
+    front.calls.clear()
+    cognito_client(gateway.url).revoke_token(ClientId=POOL_CLIENT_ID, Token=tokens["RefreshToken"])
+    assert front.operations() == ["RevokeToken"]
+    assert get(gateway, tokens["AccessToken"]) == 401
+    assert get(gateway, others["AccessToken"]) == 200
+    assert ended(gateway, "sign-out") == 1
 
 
 def test_a_session_from_before_there_was_a_secret_ends_like_any_other(gateway, cognito, ledger):

@@ -8,7 +8,7 @@ from harness import raw
 from harness.account import Account, assert_refusal, bearer
 from harness.cognito_client import cognito_client
 from harness.cognito_front import CognitoFront
-from harness.gateway import Gateway
+from harness.gateway import ADA, Gateway
 from harness.process import wait_until
 from harness.user import PASSWORD, confirmed_user
 
@@ -75,6 +75,17 @@ def test_a_backend_hears_of_them_with_an_access_token(start, signed_in, front, o
         said = jwt.decode(request.header("x-auth-assertion"), options={"verify_signature": False})
         assert (said["email"], said["email_verified"]) == (email, True)
     assert front.operations() == ["GetUser"], "a token is asked about once"
+
+
+def test_groups_come_with_them(start, front, own_recorder, ledger):
+    """The token has the groups itself."""
+    gateway = start()
+    token = Account(gateway.port, ledger).login(*ADA).json()["access_token"]
+    front.calls.clear()
+    assert get(gateway, token).status == 200
+    [request] = own_recorder.requests
+    assert (request.header("x-auth-email"), request.header("x-auth-groups")) == (ADA[0], "beta")
+    assert front.operations() == ["GetUser"]
 
 
 def test_without_the_setting_nobody_is_asked(start, signed_in, front, own_recorder):

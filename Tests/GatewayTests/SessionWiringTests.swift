@@ -68,6 +68,10 @@ struct SessionWiringTests {
         #expect(schedule.rotateEvery == 30 * 86_400 && schedule.publishAhead == 3600)
     }
 
+    static func ownKeys(_ settings: GatewaySettings, now: Int64? = nil) -> OwnKeys {
+        OwnKeys(settings, KeyRings(stateDirectory: settings.stateDirectory), now: now)
+    }
+
     @Test("What sealed Apple's tokens of users stays, because these end with their users only")
     func sealingKeys() async throws {
         for keepsTokens in [false, true] {
@@ -79,11 +83,11 @@ struct SessionWiringTests {
                         endpoint: ServiceURL(scheme: .https, host: "apple.example", port: 443, path: ""),
                         timeout: .seconds(1))
                 }
-                _ = try OwnKeys(settings, now: 0).generate(.sealing)
+                _ = try await Self.ownKeys(settings, now: 0).generate(.sealing)
                 for year in 1...3 as ClosedRange<Int64> {
-                    _ = try OwnKeys(settings, now: year * 366 * 86_400).rotate(.sealing)
+                    _ = try await Self.ownKeys(settings, now: year * 366 * 86_400).rotate(.sealing)
                 }
-                #expect(try OwnKeys(settings).list(.sealing).count == (keepsTokens ? 4 : 2))
+                #expect(try await Self.ownKeys(settings).list(.sealing).count == (keepsTokens ? 4 : 2))
             }
         }
     }
@@ -102,12 +106,12 @@ struct SessionWiringTests {
             let settings = try GatewaySettings.load(path: "/settings.yaml", environment: [:]) {
                 (_) throws(FileReadFailure) in Array(yaml.utf8)
             }
-            _ = try OwnKeys(settings, now: 0).generate(.sealing)
+            _ = try await Self.ownKeys(settings, now: 0).generate(.sealing)
             // Refresh tokens are good for 30 days unless the settings say otherwise, device tokens for 90.
-            for day in [1, 60] as [Int64] { _ = try OwnKeys(settings, now: day * 86_400).rotate(.sealing) }
-            #expect(try OwnKeys(settings).list(.sealing).count == 3)
-            _ = try OwnKeys(settings, now: 92 * 86_400).rotate(.sealing)
-            #expect(try OwnKeys(settings).list(.sealing).count == 3)
+            for day in [1, 60] as [Int64] { _ = try await Self.ownKeys(settings, now: day * 86_400).rotate(.sealing) }
+            #expect(try await Self.ownKeys(settings).list(.sealing).count == 3)
+            _ = try await Self.ownKeys(settings, now: 92 * 86_400).rotate(.sealing)
+            #expect(try await Self.ownKeys(settings).list(.sealing).count == 3)
         }
     }
 
@@ -118,11 +122,11 @@ struct SessionWiringTests {
             let logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
             let keys = SessionKeyService(
                 AssertionKeyService(
-                    file: KeyRingFile(.session, stateDirectory: path),
+                    storage: KeyRingFile(.session, stateDirectory: path),
                     schedule: try #require(RotationSchedule.sessionKeys(settings)), logger: logger,
                     now: { WallClock.seconds() }, publish: {}))
             #expect(keys.signing == nil && keys.keySet == nil)
-            try keys.keys.follow()
+            try await keys.keys.follow()
             let now = WallClock.seconds()
             let claims: JSONObject = [
                 "iss": .string(Self.issuer), "aud": "api", "sub": "ada", "sid": "s", "jti": "s.0", "rotation": 0,
@@ -133,7 +137,8 @@ struct SessionWiringTests {
             let token = Array(try key.token(of: claims, type: "session+jwt").utf8)
             let question = OfflineQuestion(
                 route: nil, path: "/api/x", method: "GET", now: nil, looksAtRevocations: true)
-            try await OfflineVerifier.with(settings, question, logger: logger) { verifier in
+            try await OfflineVerifier.with(settings, KeyRings(stateDirectory: path), question, logger: logger) {
+                verifier in
                 guard case .accepted(let issuer, let use, let headers) = await verifier.examine(token) else {
                     return #expect(Bool(false))
                 }

@@ -21,17 +21,21 @@ struct StartTests {
         try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
     }
 
+    static func ownSealingKeys(_ path: String) async throws -> SealingKeyRing {
+        try await SealingKeys.ring(KeyRings(stateDirectory: path)[.sealing])
+    }
+
     @Test("Without a configured key one is made, for the owner's eyes only, and found again")
     func keptKey() async throws {
         try await withDirectory { path in
-            let first = try SealingKeys.ring([], stateDirectory: path)
+            let first = try await Self.ownSealingKeys(path)
             #expect(try Self.permissions(path + "/sealing-keys.json") == 0o600)
             #expect(try Self.permissions(path) == 0o700)
-            let second = try SealingKeys.ring([], stateDirectory: path)
+            let second = try await Self.ownSealingKeys(path)
             #expect(try Fixture.fits(first, second))
             #expect(try Fixture.fits(second, first))
             try await withDirectory { other in
-                let foreign = try SealingKeys.ring([], stateDirectory: other)
+                let foreign = try await Self.ownSealingKeys(other)
                 #expect(try !Fixture.fits(first, foreign))
             }
         }
@@ -42,9 +46,9 @@ struct StartTests {
         try await withDirectory { path in
             let old = SealingKeySettings(id: "old", key: Secret(Array(repeating: 7, count: 32)))
             let new = SealingKeySettings(id: "new", key: Secret(Array(repeating: 8, count: 32)))
-            let before = try SealingKeys.ring([old], stateDirectory: path)
-            let during = try SealingKeys.ring([new, old], stateDirectory: path)
-            let after = try SealingKeys.ring([new], stateDirectory: path)
+            let before = try #require(try SealingKeys.ring([old]))
+            let during = try #require(try SealingKeys.ring([new, old]))
+            let after = try #require(try SealingKeys.ring([new]))
             #expect(try Fixture.fits(before, during))
             #expect(try Fixture.fits(during, after))
             #expect(try !Fixture.fits(before, after))
@@ -62,12 +66,12 @@ struct StartTests {
                 #expect(
                     FileManager.default.createFile(
                         atPath: path + "/sealing.key", contents: bytes, attributes: attributes))
-                #expect(throws: SealingKeyError.length) { try SealingKeys.ring([], stateDirectory: path) }
+                await #expect(throws: SealingKeyError.length) { try await Self.ownSealingKeys(path) }
                 #expect(FileManager.default.contents(atPath: path + "/sealing.key") == bytes)
             }
             // A directory's place is taken by a file.
-            #expect(throws: (any Error).self) {
-                try SealingKeys.ring([], stateDirectory: path + "/sealing.key/below")
+            await #expect(throws: (any Error).self) {
+                try await Self.ownSealingKeys(path + "/sealing.key/below")
             }
         }
     }

@@ -15,13 +15,13 @@ struct KeyFileTests {
         try await withDirectory { path in
             let file = KeyRingFile(purpose, stateDirectory: path)
             #expect(try file.read() == nil)
-            let made = try file.readOrMake(now: 5)
+            let made = try await file.readOrMake(now: 5)
             #expect(try FileMode.of(path) == 0o700)
             for name in try FileManager.default.contentsOfDirectory(atPath: path) {
                 #expect(try FileMode.of(path + "/" + name) == 0o600, "\(name)")
             }
             #expect(try file.read() == made)
-            #expect(try KeyRingFile(purpose, stateDirectory: path).readOrMake(now: 6) == made)
+            #expect(try await KeyRingFile(purpose, stateDirectory: path).readOrMake(now: 6) == made)
         }
     }
 
@@ -31,7 +31,7 @@ struct KeyFileTests {
     func othersMayRead(mode: Int) async throws {
         try await withDirectory { path in
             let file = KeyRingFile(.assertion, stateDirectory: path)
-            let ring = try file.readOrMake(now: 5)
+            let ring = try await file.readOrMake(now: 5)
             try FileMode.set(mode, file.path)
             let error = #expect(throws: KeyFileError.self) { try file.read() }
             let text = try #require(error).description
@@ -57,7 +57,7 @@ struct KeyFileTests {
             let file = KeyRingFile(.assertion, stateDirectory: path)
             try Data(contents.utf8).write(to: URL(fileURLWithPath: file.path))
             try FileMode.set(0o600, file.path)
-            #expect(throws: KeyFileError.self) { try file.readOrMake(now: 5) }
+            await #expect(throws: KeyFileError.self) { try await file.readOrMake(now: 5) }
             #expect(FileManager.default.contents(atPath: file.path) == Data(contents.utf8))
         }
     }
@@ -67,7 +67,7 @@ struct KeyFileTests {
         struct Failed: Error {}
         try await withDirectory { path in
             let file = KeyRingFile(.assertion, stateDirectory: path)
-            let ring = try file.readOrMake(now: 5)
+            let ring = try await file.readOrMake(now: 5)
             #expect(throws: Failed.self) {
                 try file.update { ring in
                     ring = nil
@@ -87,7 +87,7 @@ struct KeyFileTests {
     @Test("Changes from many sides come one after another and none is lost")
     func concurrent() async throws {
         try await withDirectory { path in
-            _ = try KeyRingFile(.sealing, stateDirectory: path).readOrMake(now: 0)
+            _ = try await KeyRingFile(.sealing, stateDirectory: path).readOrMake(now: 0)
             try await withThrowingTaskGroup(of: Void.self) { tasks in
                 for number in 1...20 {
                     tasks.addTask {
@@ -109,12 +109,12 @@ struct KeyFileTests {
             let bytes = Data(repeating: 7, count: 32)
             try bytes.write(to: URL(fileURLWithPath: path + "/sealing.key"))
             try FileMode.set(0o600, path + "/sealing.key")
-            let before = try SealingKeys.ring([], stateDirectory: path)
+            let before = try await SealingKeys.ring(KeyRingFile(.sealing, stateDirectory: path))
             #expect(FileManager.default.contents(atPath: path + "/sealing.key") == bytes)
             _ = try KeyRingFile(.sealing, stateDirectory: path).update { ring in
                 try ring?.rotate(now: 9, for: .sealing) { try NewKey.make(for: .sealing) }
             }
-            let after = try SealingKeys.ring([], stateDirectory: path)
+            let after = try await SealingKeys.ring(KeyRingFile(.sealing, stateDirectory: path))
             #expect(try Fixture.fits(before, after))
             #expect(try !Fixture.fits(after, before))
             #expect(!FileManager.default.fileExists(atPath: path + "/sealing.key"))
@@ -127,7 +127,7 @@ struct KeyFileTests {
         _ path: String, _ clock: ManualClock, log: (any LogHandler)? = nil
     ) -> AssertionKeyService {
         AssertionKeyService(
-            file: KeyRingFile(.assertion, stateDirectory: path),
+            storage: KeyRingFile(.assertion, stateDirectory: path),
             schedule: RotationSchedule(rotateEvery: 86_400, publishAhead: 3600, keepPrevious: 86_400),
             logger: Logger(label: "test", factory: { _ in log ?? SwiftLogNoOpLogHandler() }), now: { clock.read() },
             publish: {})
@@ -141,14 +141,14 @@ struct KeyFileTests {
             log.logLevel = .info
             let service = Self.service(path, clock, log: log)
             #expect(service.current == nil)
-            try service.follow()
+            try await service.follow()
             let first = try #require(service.current)
             #expect(first.ids.count == 2 && first.ids[0] == first.signing.id)
-            try service.follow()
+            try await service.follow()
             #expect(service.current === first)
             #expect(log.warnings == [], "there was none before it")
             clock.advance(86_400)
-            try service.follow()
+            try await service.follow()
             #expect(log.warnings == ["another key signs"])
             let second = try #require(service.current)
             // The key that verifiers have been given already.
@@ -156,7 +156,7 @@ struct KeyFileTests {
             #expect(second.ids.count == 3 && second.ids.contains(first.signing.id))
             // Another process, or this one after a restart, has the same.
             let other = Self.service(path, clock)
-            try other.follow()
+            try await other.follow()
             #expect(other.current?.document == second.document)
         }
     }
@@ -166,17 +166,17 @@ struct KeyFileTests {
         try await withDirectory { path in
             let clock = ManualClock()
             let service = Self.service(path, clock)
-            try service.follow()
+            try await service.follow()
             let first = try #require(service.current)
             let file = KeyRingFile(.assertion, stateDirectory: path)
             _ = try file.update { ring in
                 try ring?.rotate(now: clock.read(), for: .assertion) { try NewKey.make(for: .assertion) }
             }
-            try service.follow()
+            try await service.follow()
             let second = try #require(service.current)
             #expect(second.signing.id == first.ids[1])
             try FileMode.set(0o644, file.path)
-            #expect(throws: KeyFileError.self) { try service.follow() }
+            await #expect(throws: KeyFileError.self) { try await service.follow() }
             #expect(service.current === second)
         }
     }
@@ -186,13 +186,13 @@ struct KeyFileTests {
         try await withDirectory { path in
             let clock = ManualClock()
             let service = Self.service(path, clock)
-            try service.follow()
+            try await service.follow()
             let first = try #require(service.current)
             try FileManager.default.removeItem(atPath: path + "/assertion-keys.json")
-            try service.follow()
+            try await service.follow()
             #expect(service.current === first)
             let other = Self.service(path, clock)
-            try other.follow()
+            try await other.follow()
             #expect(other.current?.document == first.document)
         }
     }
@@ -203,7 +203,7 @@ struct KeyFileTests {
             let key = try NewKey.make(for: .assertion)
             let file = KeyRingFile(.assertion, stateDirectory: path)
             _ = try file.update { $0 = KeyRing(first: NewKey(id: "other", material: key.material), now: 1) }
-            #expect(throws: CryptographyError.self) { try Self.service(path, ManualClock()).follow() }
+            await #expect(throws: CryptographyError.self) { try await Self.service(path, ManualClock()).follow() }
         }
     }
 }

@@ -122,7 +122,7 @@ struct KeyRingTests {
         var ring = ring()
         ring.rotate(now: 10, for: .assertion, make: maker.make)
         #expect(Self.text(ring) == "next 2, current 1, previous 0")
-        ring.rotate(now: 20, for: .assertion, discardingCurrent: true, make: maker.make)
+        ring.rotate(now: 20, for: .assertion, discarding: .current, make: maker.make)
         #expect(Self.text(ring) == "next 3, current 2, previous 0")
         #expect(ring.nextIsReady(Self.schedule) == 120)
     }

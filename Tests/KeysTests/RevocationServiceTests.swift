@@ -33,7 +33,9 @@ struct RevocationServiceTests {
             revocationTime: { [clock] in clock.read() }, publish: { [loops] in loops.report() })
     }
 
-    static func token(_ claims: JSONObject, subject: String = "ada") -> VerifiedToken {
+    static func token(
+        _ claims: JSONObject, subject: String = "ada", issuer: String = RevocationServiceTests.issuer
+    ) -> VerifiedToken {
         VerifiedToken(
             issuer: issuer, issuerName: "i", subject: subject, tokenUse: .access, clientID: "c",
             expires: ManualClock.start + 60, claims: claims, keyID: "k")
@@ -246,12 +248,16 @@ struct RevocationServiceTests {
     }
 
     /// A store whose disk is full.
-    struct BrokenRecords: RevocationRecords {
+    struct BrokenRecords: RevocationRecords, RevocationChanges {
         struct Full: Error {}
+        let isShared = false
+        let notice = ChangeNotice.poll
+        var changes: any RevocationChanges { self }
         func keep(_ records: [RevocationRecord]) async throws { throw Full() }
         func all(now: Int64) async throws -> [RevocationRecord] { throw Full() }
         func removeEnded(now: Int64) async throws { throw Full() }
-        func foreignChanges() async throws -> Int64 { 1 }
+        func read(since position: ChangePosition?, now: Int64) async throws -> RevocationReading { throw Full() }
+        func signals() -> AsyncStream<Void> { AsyncStream { $0.finish() } }
     }
 
     @Test("What cannot be kept holds all the same until a restart, and the caller is told")

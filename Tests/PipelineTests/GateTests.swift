@@ -120,6 +120,35 @@ struct GateTests {
         #expect(try fixture.outcome("/optional", token) == .unauthorized("token-revoked", route: "optional"))
     }
 
+    @Test("While the list of revocations is too old no token counts, cached or new, and none is called invalid")
+    func oldRevocations() throws {
+        let token = try Credential.valid.fields(fixture.tokens)
+        let list = RevocationList.empty.adding([
+            Revocation(issuer: "other", .tokenID("t"), endsAt: VerifyFixture.now + 10)
+        ])
+        for isCached in [false, true] {
+            fixture.cache.removeAll()
+            fixture.cache.revocations = list
+            if isCached { _ = try fixture.outcome("/required", token) }
+            fixture.cache.revocations = list.marked(tooOld: true)
+            for _ in 0..<2 {
+                for (path, method) in [("/required", HTTPRequest.Method.get), ("/optional", .get), ("/leave", .post)] {
+                    let outcome = try fixture.outcome(path, token, method: method)
+                    let refused = Outcome.refuse(
+                        503, .serviceUnavailable, reason: "revocations-unavailable", route: String(path.dropFirst()),
+                        headers: [.retryAfter: "5"])
+                    #expect(outcome == refused, "\(path), cached: \(isCached)")
+                }
+            }
+            let admitted = Self.forwarded("public", target: "/public/a")
+            #expect(try fixture.outcome("/public/a", token) == admitted)
+            #expect(try fixture.outcome("/optional") == Self.forwarded("optional", target: "/optional", subject: nil))
+            fixture.cache.revocations = list.marked(tooOld: true).marked(tooOld: false)
+            let again = Self.forwarded("required", target: "/required", subject: Self.subject)
+            #expect(try fixture.outcome("/required", token) == again)
+        }
+    }
+
     @Test(
         "What no route names is not found, whoever asks",
         arguments: ["/", "/nowhere", "/required/below", "/Required", "/publicx", "/required;a"])

@@ -15,7 +15,8 @@ struct GateUserAttributeTests {
 
     init() throws { tokens = try VerifyFixture() }
 
-    private func gate(failsOpen: Bool = false, issuer: String = "pool") throws -> Gate {
+    /// - Parameter issuer: nil for a gateway without the setting.
+    private func gate(failsOpen: Bool = false, issuer: String? = "pool") throws -> Gate {
         let requirements = Requirements(emailVerified: true)
         let gold = Requirements(
             claims: [ClaimCondition(ClaimPath(["custom:plan"]), .oneOf(["gold"]))])
@@ -34,7 +35,9 @@ struct GateUserAttributeTests {
                 Route(name: "me", pattern: try RoutePattern("/me"), access: .required, destination: .endpoint(0)),
             ]), verifier: TokenVerifier(issuers: [VerifyFixture.pool, VerifyFixture.otherPool]),
             identityClaims: [IdentityClaim(header: "X-Auth-Plan", claim: ClaimPath(["custom:plan"]))],
-            userAttributes: UserAttributeRule(issuer: issuer, attributes: Self.wanted, failsOpen: failsOpen))
+            userAttributes: issuer.map {
+                UserAttributeRule(issuer: $0, attributes: Self.wanted, failsOpen: failsOpen)
+            })
     }
 
     private func decide(
@@ -156,6 +159,18 @@ struct GateUserAttributeTests {
         #expect(isForwarded(try decide(try gate(), "/required", VerifyFixture.idClaims).outcome))
         cache.removeAll()
         #expect(isForwarded(try decide(try gate(issuer: "other"), "/required").outcome))
+    }
+
+    @Test("Without the setting a token is complete once it is verified, and its first request goes on at once")
+    func off() throws {
+        let gate = try gate(issuer: nil)
+        let first = try decide(gate, "/required")
+        #expect(isForwarded(first.outcome))
+        #expect(!first.lines.contains("X-Auth-Email") && !first.lines.contains("X-Auth-Plan"))
+        #expect((cache.count, cache.missCount, cache.hitCount) == (1, 1, 0))
+        #expect(try decide(gate, "/required").lines == first.lines)
+        #expect((cache.count, cache.missCount, cache.hitCount) == (1, 1, 1))
+        #expect(!isForwarded(try decide(gate, "/verified").outcome))
     }
 
     @Test("A subject's tokens are forgotten, and no others")

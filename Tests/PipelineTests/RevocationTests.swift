@@ -82,6 +82,29 @@ struct RevocationTests {
         }
     }
 
+    static let lists: [[Revocation.Target]] = [
+        [.originID("a"), .tokenID("b"), .session("c"), .subject("d", before: 7)],
+        [.otherSignIns("d", before: 7, sparing: "o")],
+        [.otherSignIns("d", before: 7, sparing: "o"), .subject("d", before: 5)],
+        [.otherSignIns("d", before: 9, sparing: "o"), .otherSignIns("d", before: 7, sparing: "p")],
+    ]
+
+    @Test("A list is told by its revocations, and lacks those that mean more than it does", arguments: lists)
+    func roundTrip(targets: [Revocation.Target]) {
+        let list = Self.list(targets)
+        let copy = RevocationList.empty.adding(list.revocations(notIn: .empty))
+        #expect(list.revocations(notIn: copy).isEmpty && copy.revocations(notIn: list).isEmpty)
+        #expect(copy.count == list.count)
+        for target in targets {
+            #expect(copy.includes(Revocation(issuer: Self.issuer, target, endsAt: Self.ends)))
+            #expect(!copy.includes(Revocation(issuer: Self.issuer, target, endsAt: Self.ends + 1)))
+            #expect(!copy.includes(Revocation(issuer: Self.issuer + "/", target, endsAt: Self.ends)))
+        }
+        let wider = Revocation(issuer: Self.issuer, .subject("d", before: 10), endsAt: Self.ends)
+        #expect(!list.includes(wider))
+        #expect(list.adding([wider]).revocations(notIn: list) == [wider])
+    }
+
     // The claims say auth_time 1779999000.
     static let spared: [(name: String, [Revocation.Target], Bool)] = [
         ("the spared sign-in", [.otherSignIns(subject, before: 1_780_000_000, sparing: "origin")], false),

@@ -62,38 +62,5 @@ extension PostgresTests {
             try await records.removeEnded(now: 100)
             #expect(try await records.all(now: 0).map(\.value) == ["l"])
         }
-
-        @Test("Whatever another gateway keeps or changes is seen by the number, also when it commits late")
-        func foreignChanges() async throws {
-            let database = try await RecordsDatabase()
-            let (records, other) = (PostgresRevocations(database.store), PostgresRevocations(database.other()))
-            var seen = [try await records.foreignChanges()]
-            func changed() async throws -> Bool {
-                let number = try await records.foreignChanges()
-                defer { seen.append(number) }
-                return !seen.contains(number)
-            }
-            try await other.keep([Self.revocation("a")])
-            #expect(try await changed())
-            #expect(try await !changed())
-            // One that began before others, and commits after they did.
-            try await database.other().pool.withConnection { connection in
-                let insert = """
-                    INSERT INTO revocations (issuer, claim, value, is_sparing, spared, ends_at)
-                    VALUES ('i', 'jti', 'late', false, '', 100)
-                    """
-                _ = try await connection.query("BEGIN")
-                _ = try await connection.query(insert)
-                try await other.keep([Self.revocation("b")])
-                #expect(try await changed())
-                _ = try await connection.query("COMMIT")
-            }
-            #expect(try await changed())
-            try await other.keep([Self.revocation("a", endsAt: 101)])
-            #expect(try await changed())
-            try await other.keep([Self.user(1)])
-            try await other.keep([Self.user(1, sparing: "o")])
-            #expect(try await changed())
-        }
     }
 }

@@ -6,7 +6,7 @@ import Store
 /// A database of a test's own on the shared server, with the current schema.
 struct RecordsDatabase {
     let store: PostgresStore
-    private let settings: PostgresSettings
+    let settings: PostgresSettings
 
     /// - Parameter isMigrated: whether it has the schema, or nothing.
     init(isMigrated: Bool = true) async throws {

@@ -118,7 +118,7 @@ struct StoreCopiesTests {
     func keys() async throws {
         defer { fixture.remove() }
         _ = try fixture.open()
-        _ = try KeyRingFile(.sealing, stateDirectory: fixture.directory).readOrMake(now: 1)
+        _ = try await KeyRingFile(.sealing, stateDirectory: fixture.directory).readOrMake(now: 1)
         let key = try sealingKey()
         #expect(try copies.backUp(to: backup, withKeys: true).contains("sealing-keys.json"))
         let other = StoreFixture()
@@ -135,10 +135,10 @@ struct StoreCopiesTests {
         defer { fixture.remove() }
         try fixture.open().close()
         let file = KeyRingFile(.sealing, stateDirectory: fixture.directory)
-        let first = try file.readOrMake(now: 1).current?.id
+        let first = try await file.readOrMake(now: 1).current?.id
         _ = try copies.backUp(to: backup, withKeys: true)
         try FileManager.default.removeItem(atPath: file.path)
-        let second = try file.readOrMake(now: 1).current?.id
+        let second = try await file.readOrMake(now: 1).current?.id
         #expect(first != second)
         _ = try await copies.restore(from: backup, withKeys: withKeys, now: 7)
         #expect(try sealingKey() == (withKeys ? first : second))

@@ -38,11 +38,13 @@ package enum Fixture {
         now: Int64 = now, records: (any SessionRecords)? = nil, accountGuard: any AccountGuard = RecordedCalls(),
         revocations: RecordedRevocations = RecordedRevocations(), revocationTime: Int64? = nil,
         isRevoked: @escaping @Sendable (VerifiedToken) -> Bool = { _ in false }, signer: RequestSigner? = nil,
-        codes: (any AuthorizationCodeRecords)? = nil, after previous: CognitoAccounts? = nil
+        codes: (any AuthorizationCodeRecords)? = nil, passwordChanges: PasswordChanges? = nil,
+        siblings: SiblingClients = SiblingClients(), after previous: CognitoAccounts? = nil
     ) throws -> CognitoAccounts {
         CognitoAccounts(
             settings: settings ?? Self.settings(), sealingKeys: try ring(), fetcher: fetcher, signer: signer,
-            records: try records ?? self.records(), codes: codes, flow: AccountFlow(accountGuard),
+            records: try records ?? self.records(), codes: codes, passwordChanges: passwordChanges,
+            siblings: siblings, flow: AccountFlow(accountGuard),
             revoke: { try revocations.add($0) },
             isRevoked: isRevoked, revocationTime: { revocationTime ?? now }, after: previous, now: { now },
             random: { [UInt8](repeating: 9, count: $0) },

@@ -18,7 +18,7 @@ PAGES = {
     "issuers.md": ("Issuers and key sets", ["issuers", "key_sets"]),
     "sign-in.md": ("Sign-in and account limits", ["sign_in", "account_limits", "direct_cognito"]),
     "identity.md": ("Identity and user sync", ["identity", "user_sync"]),
-    "operation.md": ("Operation", ["admin", "state_directory", "logging", "audit", "tracing"]),
+    "operation.md": ("Operation", ["admin", "state_directory", "state", "logging", "audit", "tracing"]),
 }
 INTRODUCTIONS = {
     "listeners.md": "This page lists the keys of the addresses where clients connect, and of the limits that apply to clients.",
@@ -27,7 +27,7 @@ INTRODUCTIONS = {
     "issuers.md": "This page lists the keys of the issuers whose tokens are accepted, and of the fetches of their key sets.",
     "sign-in.md": "This page lists the keys of account calls, their limits, and apps that call Cognito itself.",
     "identity.md": "This page lists the keys of identity headers, signed assertions and messages about users.",
-    "operation.md": "This page lists the keys of the admin listener, the state directory, logs, the audit log and traces.",
+    "operation.md": "This page lists the keys of the admin listener, the state, logs, the audit log and traces.",
 }
 INDEX = """This page lists the top-level keys of `gatehouse.yaml`. Each key has a page with all keys below it. How to do a task is
 in [configuration by task](../../configuration.md).

@@ -51,8 +51,13 @@ enum AccountRefusals {
     /// The refusal that looks like a wrong password, where nothing may reveal that an address is registered; nil where
     /// the table's refusal stands.
     private static func concealing(_ error: CognitoError, at stage: CallStage) -> Refusal? {
+        guard stage == .signIn else { return nil }
+        return switch error.kind {
         // The caller who has just registered the address knows its password, or that of a registration that was none.
-        stage == .signIn && error.kind == .userNotConfirmed ? wrongCredentials(error.kind) : nil
+        // A password that an administrator has reset is nobody's any more.
+        case .userNotConfirmed, .passwordResetRequired: wrongCredentials(error.kind)
+        default: nil
+        }
     }
 
     /// A trigger that runs before anything is proven can tell by its refusal that there is an account.
@@ -98,20 +103,7 @@ enum AccountRefusals {
     }
 
     private static func firstFactor(_ error: CognitoError, at stage: CallStage) -> Refusal? {
-        isOfAccount(error) ? failedFactor(at: stage) : nil
-    }
-
-    /// Whether an error at a sign-in without a password tells of the account, be it that there is none.
-    static func isOfAccount(_ error: CognitoError) -> Bool {
-        switch error.kind {
-        case .badCredentials, .temporaryPasswordExpired, .userNotFound, .userNotConfirmed, .passwordResetRequired,
-            .userDisabled, .lockedOut,
-            .codeMismatch, .codeExpired, .invalidSession, .invalidParameter, .deviceUnknown, .secondFactorMissing,
-            .tokenRevoked, .tokenExpired, .tokenReused, .alreadyConfirmed:
-            true
-        case .throttled: error.isLimitOfUser
-        default: false
-        }
+        error.isOfAccount ? failedFactor(at: stage) : nil
     }
 
     private static func passkey(_ error: CognitoError) -> Refusal? {
@@ -203,7 +195,7 @@ enum AccountRefusals {
         }
     }
 
-    private static func wrongCode(_ kind: CognitoErrorKind) -> Refusal {
+    static func wrongCode(_ kind: CognitoErrorKind) -> Refusal {
         Refusal(.codeMismatch, message: badCode, reason: .cognito(kind))
     }
 

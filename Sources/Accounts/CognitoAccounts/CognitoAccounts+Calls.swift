@@ -71,10 +71,10 @@ extension CognitoAccounts {
         settings.propagateClientAddress ? ["IpAddress": .string(request.clientAddress)] : nil
     }
 
-    /// Seals something for the client to keep.
-    func sealing(
-        _ request: AccountRequest, _ seal: () throws(SealingFailure) -> Secret
-    ) throws(Refusal) -> Secret {
+    /// Seals something for the client, or the store, to keep.
+    func sealing<Sealed>(
+        _ request: AccountRequest, _ seal: () throws(SealingFailure) -> Sealed
+    ) throws(Refusal) -> Sealed {
         do {
             return try seal()
         } catch {

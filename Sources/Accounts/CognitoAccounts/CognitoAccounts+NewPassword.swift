@@ -27,13 +27,18 @@ extension CognitoAccounts {
         try await ending.value.get()
     }
 
-    private func endNow(of subject: String, sparing own: String?, _ request: AccountRequest) async throws(Refusal) {
+    /// - Parameter latest: until when sign-ins are meant, in seconds since 1970; nil: all are.
+    func endNow(
+        of subject: String, sparing own: String?, signedInUntil latest: Int64? = nil, _ request: AccountRequest
+    ) async throws(Refusal) {
         let family = try await family(of: subject, own, request)
         var ended: [RefreshSessions.Ended] = []
         try await both { () async throws(Refusal) in
-            try await revokeOthers(of: subject, sparing: own, request)
+            try await revokeOthers(of: subject, sparing: own, signedInUntil: latest, request)
         } then: { () async throws(Refusal) in
-            ended = try await withRecords(request) { try await sessions.endAll(of: subject, except: family) }
+            ended = try await withRecords(request) {
+                try await sessions.endAll(of: subject, except: family, signedInUntil: latest)
+            }
         }
         let origins = Set(ended.compactMap(\.originID)).subtracting([own].compactMap { $0 })
         try await revoke(origins.sorted().map(Revocation.Target.originID), request)
@@ -65,20 +70,21 @@ extension CognitoAccounts {
     /// Until the last refresh token of an earlier sign-in has ended. A sign-in in this very second is not meant, except
     /// those of the records, which are named one by one.
     private func revokeOthers(
-        of subject: String, sparing own: String?, _ request: AccountRequest
+        of subject: String, sparing own: String?, signedInUntil latest: Int64?, _ request: AccountRequest
     ) async throws(Refusal) {
         let now = revocationTime()
+        let before = min(latest ?? .max, now - 1)
         let target: Revocation.Target =
-            own.map { .otherSignIns(subject, before: now - 1, sparing: $0) } ?? .subject(subject, before: now - 1)
+            own.map { .otherSignIns(subject, before: before, sparing: $0) } ?? .subject(subject, before: before)
         try await revoke([target], until: now + max(86_400, settings.refreshLifetime) + 60, request)
     }
 
     private func endAtCognito(_ session: RefreshSessions.Ended, _ request: AccountRequest) async throws(Refusal) {
-        // Another app client's token is not this one's to end there.
-        guard tokenClient(session.clientID) != nil else {
+        // Of a client that is configured no more.
+        guard let app = tokenClient(session.clientID)?.app ?? siblings.app(session.clientID) else {
             throw Refusal(.serviceUnavailable, reason: .cognito(.clientUnknown))
         }
-        try await revokeAtCognito(session.refreshToken, of: session.clientID, request)
+        try await revokeAtCognito(session.refreshToken, of: app, request)
     }
 
     /// Ends the other sessions of a user who has set a new password during a sign-in. The sign-in goes on in any case:
@@ -87,17 +93,20 @@ extension CognitoAccounts {
     /// - Parameters:
     ///   - claims: of the new access token; nil where another challenge follows.
     ///   - name: for sign-in.
+    /// - Returns: whether they have ended.
     func endSessions(
         before claims: JSONObject?, named name: String?, requestID: String
-    ) async {
+    ) async -> Bool {
         do throws(Refusal) {
             try await endSessions(named: name, claims: claims, requestID: requestID)
+            return true
         } catch {
             logger.error(
                 "the other sessions of a user with a new password could not be ended",
                 metadata: [
                     "request_id": "\(requestID)", "pool_id": "\(settings.poolID)", "error": "\(error.reason.code)",
                 ])
+            return false
         }
     }
 
@@ -121,14 +130,17 @@ extension CognitoAccounts {
     /// sessions that the gateway has never seen by this name go on.
     func subject(named name: String, _ request: AccountRequest) async throws(Refusal) -> String? {
         guard settings.passwordChanges.endsOtherSessions else { return nil }
-        let known = try await withRecords(request) {
-            try await flow.accountGuard.subject(named: name, poolID: settings.poolID)
-        }
-        if let known { return known }
+        if let known = try await knownSubject(named: name, request) { return known }
         logger.notice(
             "a password was set under a name that nobody has signed in with, so no session was ended",
             metadata: ["request_id": "\(request.requestID)", "pool_id": "\(settings.poolID)"])
         return nil
+    }
+
+    func knownSubject(named name: String, _ request: AccountRequest) async throws(Refusal) -> String? {
+        try await withRecords(request) {
+            try await flow.accountGuard.subject(named: name, poolID: settings.poolID)
+        }
     }
 
     /// Whether the revocation list has tokens with these claims. Cognito has given them.

@@ -10,24 +10,21 @@ extension CognitoAccounts {
     func exchange(
         _ sealed: SealedRefreshToken, metadata: JSON? = nil, _ request: AccountRequest
     ) async throws(Refusal) -> RefreshedSession {
-        if let session = try await judge(
-            withRecords(request) { try await sessions.standing(of: sealed) }, sealed, request)
-        {
-            return session
+        try await inTurn(sealed, request) { () async throws(Refusal) in
+            let refresher = try refresher(for: sealed)
+            let result: AuthenticationResult
+            do throws(CognitoError) {
+                result = try await refresher.tokens(for: sealed.provided, metadata: metadata)
+            } catch {
+                return try await otherwise(error, sealed, request)
+            }
+            guard !isOnRevocationList(result.accessClaims) else {
+                // Its access tokens would be refused.
+                try? await revokeAtCognito(result.refreshToken ?? sealed.refreshToken, of: sealed.clientID, request)
+                throw .credentialsRefused(.tokenRefresh, reason: .account(.sessionEnded))
+            }
+            return try await keep(result, sealed, request)
         }
-        let refresher = try refresher(for: sealed)
-        let result: AuthenticationResult
-        do throws(CognitoError) {
-            result = try await refresher.tokens(for: sealed.provided, metadata: metadata)
-        } catch {
-            return try await otherwise(error, sealed, request)
-        }
-        guard !isOnRevocationList(result.accessClaims) else {
-            // Its access tokens would be refused.
-            try? await revokeAtCognito(result.refreshToken ?? sealed.refreshToken, of: sealed.clientID, request)
-            throw .credentialsRefused(.tokenRefresh, reason: .account(.sessionEnded))
-        }
-        return try await keep(result, sealed, request)
     }
 
     /// - Returns: the answer that was given before; nil for a token that is to be exchanged.

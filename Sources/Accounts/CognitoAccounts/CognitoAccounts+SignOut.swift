@@ -138,6 +138,10 @@ extension CognitoAccounts {
         _ token: Secret, of clientID: String? = nil, _ request: AccountRequest
     ) async throws(Refusal) {
         guard let app = if let clientID { tokenClient(clientID)?.app } else { app } else { return }
+        try await revokeAtCognito(token, of: app, request)
+    }
+
+    func revokeAtCognito(_ token: Secret, of app: AppClient, _ request: AccountRequest) async throws(Refusal) {
         do {
             try await revokeToken(token, of: app)
         } catch {

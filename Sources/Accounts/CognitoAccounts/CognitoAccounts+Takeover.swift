@@ -20,26 +20,23 @@ extension CognitoAccounts {
         _ shown: ShownRefreshToken, metadata: JSON?, _ request: AccountRequest
     ) async throws(Refusal) -> RefreshedSession {
         let standIn = shown.standIn(poolID: settings.poolID, deviceID: shown.device?.deviceID)
-        if let session = try await judge(
-            withRecords(request) { try await sessions.standing(of: standIn) }, standIn, request)
-        {
+        return try await inTurn(standIn, request) { () async throws(Refusal) in
+            let exchanged: (result: AuthenticationResult, client: TokenClient)
+            do throws(CognitoError) {
+                exchanged = try await exchange(shown, metadata)
+            } catch {
+                return try await otherwise(error, standIn, request)
+            }
+            let sealed = try await begin(standIn, exchanged.result, of: exchanged.client, request)
+            let session = try await keep(exchanged.result, sealed, request, on: shown.device)
+            logger.info(
+                "a session was taken over",
+                metadata: [
+                    "request_id": "\(request.requestID)", "pool_id": "\(settings.poolID)",
+                    "client_id": "\(exchanged.client.app.clientID)",
+                ])
             return session
         }
-        let exchanged: (result: AuthenticationResult, client: TokenClient)
-        do throws(CognitoError) {
-            exchanged = try await exchange(shown, metadata)
-        } catch {
-            return try await otherwise(error, standIn, request)
-        }
-        let sealed = try await begin(standIn, exchanged.result, of: exchanged.client, request)
-        let session = try await keep(exchanged.result, sealed, request, on: shown.device)
-        logger.info(
-            "a session was taken over",
-            metadata: [
-                "request_id": "\(request.requestID)", "pool_id": "\(settings.poolID)",
-                "client_id": "\(exchanged.client.app.clientID)",
-            ])
-        return session
     }
 
     /// Asks for one client after the other, since the token does not say whose it is.

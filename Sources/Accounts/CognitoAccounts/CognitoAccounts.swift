@@ -24,9 +24,14 @@ package struct CognitoAccounts: Sendable {
     /// Sign-in on Cognito's own pages; nil while it is off.
     let hosted: HostedSignIn?
     let flights: RefreshFlights<Result<RefreshedSession, Refusal>>
+    let turns: RefreshTurns
     let unansweredChanges: UnansweredChanges
+    /// Nil where sessions whose end is left over do not outlast the process.
+    let passwordChanges: PasswordChanges?
+    let siblings: SiblingClients
     let provenErrors: ProvenErrors
     let passkeyChallenges: PasskeyChallenges
+    let begunContactChanges: BegunContactChanges
     let flow: AccountFlow
     let revoke: TokenRevocation
     let isRevoked: @Sendable (VerifiedToken) -> Bool
@@ -44,6 +49,8 @@ package struct CognitoAccounts: Sendable {
     ///   - signer: signs those that an AWS account makes; `nil` where the flow needs none.
     ///   - records: what outlasts the process of each sign-in.
     ///   - codes: authorization codes; nil where there are none.
+    ///   - passwordChanges: the process's changes of passwords; nil: none outlasts it.
+    ///   - siblings: the pool's other app clients.
     ///   - flow: the way of each call.
     ///   - isRevoked: whether a token is on the revocation list.
     ///   - revocationTime: the latest time that is known to have been, in seconds since 1970, so that a clock that is
@@ -52,13 +59,16 @@ package struct CognitoAccounts: Sendable {
     ///     to Cognito would look like the reuse of a stolen token.
     ///   - now: seconds since 1970.
     ///   - random: gives as many random bytes as asked for, from a cryptographic source.
+    ///   - pause: returns after a time, or throws when the task is cancelled.
     package init(
         settings: CognitoSignInSettings, sealingKeys: SealingKeyRing, fetcher: any Fetcher,
         signer: RequestSigner? = nil, records: any SessionRecords,
-        codes: (any AuthorizationCodeRecords)? = nil, flow: AccountFlow, revoke: @escaping TokenRevocation,
+        codes: (any AuthorizationCodeRecords)? = nil, passwordChanges: PasswordChanges? = nil,
+        siblings: SiblingClients = SiblingClients(), flow: AccountFlow, revoke: @escaping TokenRevocation,
         isRevoked: @escaping @Sendable (VerifiedToken) -> Bool, revocationTime: @escaping @Sendable () -> Int64,
         after previous: CognitoAccounts? = nil,
-        now: @escaping @Sendable () -> Int64, random: @escaping @Sendable (Int) -> [UInt8], logger: Logger
+        now: @escaping @Sendable () -> Int64, random: @escaping @Sendable (Int) -> [UInt8],
+        pause: @escaping @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }, logger: Logger
     ) {
         self.settings = settings
         self.sealingKeys = sealingKeys
@@ -72,6 +82,9 @@ package struct CognitoAccounts: Sendable {
             provenErrors = ProvenErrors()
         }
         passkeyChallenges = previous?.passkeyChallenges ?? PasskeyChallenges(random: random)
+        begunContactChanges = previous?.begunContactChanges ?? BegunContactChanges(now: now)
+        self.passwordChanges = passwordChanges
+        self.siblings = siblings
         self.flow = flow
         self.revoke = revoke
         self.isRevoked = isRevoked
@@ -85,10 +98,12 @@ package struct CognitoAccounts: Sendable {
         authenticator = Authenticator(client: client, app: app, flow: settings.flow, now: now, random: random)
         tokenClients = Self.tokenClients(
             settings, TokenClient(app: app, refresher: TokenRefresher(client: client, app: app)), client)
-        sessions = RefreshSessions(records: records, poolID: settings.poolID, keys: sealingKeys, now: now)
+        turns = RefreshTurns(records: records, pause: pause)
+        sessions = RefreshSessions(
+            records: records, poolID: settings.poolID, keys: sealingKeys, otherKeys: siblings.sealingKeys, now: now)
         if let hosted = settings.hosted, let codes {
             let domain = HostedDomain(url: hosted.domain, app: app, fetcher: fetcher, deadline: settings.deadline)
-            self.hosted = HostedSignIn(settings: hosted, domain: domain, codes: codes)
+            self.hosted = HostedSignIn(settings: hosted, domain: domain, codes: RecentCodes(codes))
         } else {
             hosted = nil
         }
@@ -99,7 +114,8 @@ package struct CognitoAccounts: Sendable {
         let isOAuth = request.operation == .oauthToken
         let request = isOAuth ? OAuthTokenEndpoint.asRefresh(request) ?? request : request
         do {
-            let answer = try await flow.answer(request, among: Self.endpoints, of: self, poolID: settings.poolID)
+            let answer = try await flow.answer(
+                request, among: Self.endpointsByOperation, of: self, poolID: settings.poolID)
             return try await answer.next?() ?? answer
         } catch {
             return isOAuth
@@ -126,6 +142,9 @@ extension CognitoAccounts {
     ]
 
     package static let operations = endpoints.map { $0.operation }
+
+    private static let endpointsByOperation = AccountEndpoints<CognitoAccounts>(
+        uniqueKeysWithValues: endpoints.map { ($0.operation, $0) })
 
     /// The operations of pools with these settings.
     package static func operations(hasHosted: Bool) -> [AccountOperation] {

@@ -3,9 +3,6 @@ internal import Encoding
 internal import Pipeline
 
 extension CognitoError {
-    /// Whether it is a limit that Cognito has for each user.
-    var isLimitOfUser: Bool { ["LimitExceededException", "TooManyFailedAttemptsException"].contains(ExactText(type)) }
-
     /// The password policy in Cognito's message; nil if the message is not plain text or holds more than the policy.
     var passwordPolicy: String? {
         let known = ["Password did not conform with policy: ", "Password does not conform to policy: "]

@@ -9,39 +9,51 @@ extension AccountOperation {
     static let signInCode = AccountOperation("sign-in-code", .post, budget: .messages)
 }
 
-/// The beginning of a sign-in without a password.
+/// The beginning of a sign-in.
+enum SignInStart: Sendable {
+    /// With the password that the request has: by the configured flow, or as this factor.
+    case password(SignInFactor?)
+    case step(FirstStep)
+
+    /// By `factor`, and by whether there is a password.
+    init(_ fields: inout RequestFields, _ settings: SignInChoiceSettings) {
+        let hasPassword = fields.names.contains { $0.hasSameBytes(as: "password") }
+        guard let name = fields.optionalText("factor", atMost: 64, .code) else {
+            self = settings.factors.isEmpty || hasPassword ? .password(nil) : .step(.choice)
+            return
+        }
+        if let factor = SignInFactor(exactly: name), settings.factors.contains(factor) {
+            self = factor.isPassword && hasPassword ? .password(factor) : .step(.factor(factor))
+        } else if settings.allowsCustom, name.hasSameBytes(as: "CUSTOM") {
+            self = .step(.custom)
+        } else {
+            fields.refuse("factor", settings.offer)
+            self = .step(.choice)
+        }
+    }
+
+    var hasPassword: Bool { if case .password = self { true } else { false } }
+
+    var method: SignInMethod {
+        switch self {
+        case .password: .password
+        case .step(let step): step.method
+        }
+    }
+}
+
+/// The beginning of a sign-in without a password in the request.
 enum FirstStep: Sendable {
     /// The app shows the list of factors first.
     case choice
     case factor(SignInFactor)
     case custom
 
-    /// The step that a request asks for with `factor`, or by giving no password where there is a choice; nil for a
-    /// sign-in with a password.
-    init?(_ fields: inout RequestFields, _ settings: SignInChoiceSettings) {
-        let hasPassword = fields.names.contains { $0.hasSameBytes(as: "password") }
-        guard let name = fields.optionalText("factor", atMost: 64, .code) else {
-            if settings.factors.isEmpty || hasPassword { return nil }
-            self = .choice
-            return
-        }
-        let factor = SignInFactor(exactly: name).flatMap { settings.factors.contains($0) ? $0 : nil }
-        if factor == .password, hasPassword { return nil }
-        if let factor {
-            self = .factor(factor)
-        } else if settings.allowsCustom, name.hasSameBytes(as: "CUSTOM") {
-            self = .custom
-        } else {
-            fields.refuse("factor", settings.offer)
-            self = .choice
-        }
-    }
-
     var method: SignInMethod {
         switch self {
         case .choice, .factor(.email), .factor(.sms): .passwordless
         case .factor(.passkey): .passkey
-        case .factor(.password): .password
+        case .factor(.password), .factor(.passwordProof): .password
         case .custom: .custom
         }
     }
@@ -67,8 +79,8 @@ extension CognitoAccounts {
         case .choice:
             let methods = JSON.array(settings.choice.factors.map { .string($0.rawValue) })
             return try give(.choice, ["methods": methods], nil, .missing, context, request)
-        case .factor(.password):
-            return try give(.password, [:], nil, .missing, context, request)
+        case .factor(let factor) where factor.isPassword:
+            return try give(factor.challenge, [:], nil, .missing, context, request)
         case .factor(let factor):
             return try await begin(factor, context, metadata, request, &admission)
         case .custom:
@@ -88,7 +100,7 @@ extension CognitoAccounts {
             let answer = try await authenticator.choose(factor.rawValue, attempt)
             if case .challenge(let challenge) = answer { asked = challenge }
         } catch {
-            guard AccountRefusals.isOfAccount(error) || error.kind == .rejectedByTrigger else {
+            guard error.isOfAccount || error.kind == .rejectedByTrigger else {
                 throw refusal(of: error, at: .firstFactor, request)
             }
         }
@@ -201,6 +213,7 @@ extension SignInFactor {
         case .sms: .smsCode
         case .passkey: .passkey
         case .password: .password
+        case .passwordProof: .passwordProof
         }
     }
 
@@ -217,7 +230,7 @@ extension SignInFactor {
             ]
         case .email: return ["delivery_medium": "EMAIL"]
         case .sms: return ["delivery_medium": "SMS"]
-        case .passkey, .password: return [:]
+        case .passkey, .password, .passwordProof: return [:]
         }
     }
 }

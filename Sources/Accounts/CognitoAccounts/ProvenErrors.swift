@@ -7,28 +7,39 @@ internal import Pipeline
 /// The errors about one account that the pool reports to a wrong password too, as far as it has shown that.
 ///
 /// AWS documents "User is disabled" after a right password for pools that prevent user existence errors, and nothing
-/// for other pools, nor for temporary passwords. So the gateway finds out.
+/// for other pools, nor for temporary passwords and passwords to reset. So the gateway finds out.
 final class ProvenErrors: Sendable {
     private let known = Locked<[CognitoErrorKind: Bool]>([:])
+    /// By Cognito's own names: a pool may check its policy and the history of passwords at different times.
+    private let knownAtReset = Locked<[ExactText: Bool]>([:])
 
     /// Nil while it is unknown.
     func provesPassword(_ kind: CognitoErrorKind) -> Bool? { known.withLock { $0[kind] } }
 
     func note(_ kind: CognitoErrorKind, provesPassword: Bool) { known.withLock { $0[kind] = provesPassword } }
+
+    /// Whether an error about the new password of a reset tells nothing of the account (``CognitoAccounts``). Nil while
+    /// it is unknown.
+    func isHarmlessAtReset(_ type: ExactText) -> Bool? { knownAtReset.withLock { $0[type] } }
+
+    func note(_ type: ExactText, isHarmlessAtReset: Bool) {
+        knownAtReset.withLock { $0[type] = isHarmlessAtReset }
+    }
 }
 
 extension CognitoAccounts {
     /// The refusal of a sign-in. Whoever has proven the password hears that the account is disabled, or that the
-    /// temporary password has expired; to anybody else both are a wrong password.
+    /// temporary password has expired; to anybody else both are a wrong password. Where addresses are concealed, so is a
+    /// password that must be reset.
     ///
     /// - Parameter attempt: what Cognito was asked; nil for a decoy.
     func signInRefusal(
         of error: CognitoError, _ attempt: Authenticator.Attempt?, _ request: AccountRequest
     ) async -> Refusal {
         let refusal = refusal(of: error, at: .signIn, request)
-        guard let attempt, let proven = Self.refusal(proven: error.kind), await isProof(error.kind, attempt) else {
-            return refusal
-        }
+        guard let attempt, let proven = Self.refusal(proven: error.kind), proven.error != refusal.error,
+            await isProof(error.kind, attempt)
+        else { return refusal }
         return proven
     }
 
@@ -36,6 +47,7 @@ extension CognitoAccounts {
         switch kind {
         case .userDisabled: Refusal(.userDisabled, reason: .cognito(kind))
         case .temporaryPasswordExpired: Refusal(.temporaryPasswordExpired, reason: .cognito(kind))
+        case .passwordResetRequired: Refusal(.passwordResetRequired, reason: .cognito(kind))
         default: nil
         }
     }

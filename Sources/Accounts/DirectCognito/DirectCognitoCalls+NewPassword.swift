@@ -37,7 +37,7 @@ extension DirectCognitoCalls {
     }
 
     private func newPassword(_ call: TranslatedCall, _ pool: DirectCognitoPool) -> NewPassword? {
-        NewPassword(call, accounts.first { $0.app.clientID.hasSameBytes(as: pool.settings.clientID) })
+        NewPassword(call, owner(pool))
     }
 
     /// Whether an earlier attempt has set this very password, and only the end of the other sessions is left to be done.
@@ -46,14 +46,48 @@ extension DirectCognitoCalls {
         return new.owner.unansweredChanges.remove(new.change, of: new.key)
     }
 
+    /// Stores that a call is about to set a new password.
+    ///
+    /// - Parameter account: the name that the sign-in began with, where the call is a step of one.
+    /// - Returns: nil for a call that sets none, and where no session ends.
+    func storeChange(
+        by call: TranslatedCall, account: String?, at pool: DirectCognitoPool, requestID: String
+    ) async throws(DirectCognitoRefusal) -> CognitoAccounts.StoredChange? {
+        let request = AccountRequest(operation: .resetPassword, requestID: requestID, clientAddress: "")
+        do throws(Refusal) {
+            if call.setsPasswordAtSignIn {
+                return try await owner(pool)?.storeChangeAtSignIn(named: account, request)
+            }
+            guard let new = newPassword(call, pool) else { return nil }
+            guard let claims = call.claims else {
+                guard let name = call.account else { return nil }
+                return try await new.owner.storeChange(named: name, request)
+            }
+            return try await new.owner.storeChange(
+                of: claims["sub"]?.stringValue, sparing: claims["origin_jti"]?.stringValue, request)
+        } catch {
+            throw .unavailable(error.reason)
+        }
+    }
+
+    /// A call that was refused has set no password. Nobody has verified the token of one that got no response.
+    func drop(_ change: CognitoAccounts.StoredChange?, at pool: DirectCognitoPool) async {
+        await owner(pool)?.finish(change)
+    }
+
+    /// The password is set, and the call counts for nothing all the same.
+    func leave(_ change: CognitoAccounts.StoredChange?, at pool: DirectCognitoPool) { owner(pool)?.leave(change) }
+
     /// - Parameter account: the name that the sign-in began with, where the call is a step of one.
     func endOtherSessions(
-        of call: TranslatedCall, _ answer: CognitoAnswer, account: String?, at pool: DirectCognitoPool,
-        requestID: String
+        of call: TranslatedCall, _ answer: CognitoAnswer, _ change: CognitoAccounts.StoredChange?, account: String?,
+        at pool: DirectCognitoPool, requestID: String
     ) async throws(DirectCognitoRefusal) {
         if call.setsPasswordAtSignIn {
-            let owner = accounts.first { $0.app.clientID.hasSameBytes(as: pool.settings.clientID) }
-            await owner?.endSessions(before: answer.accessClaims, named: account, requestID: requestID)
+            guard let owner = owner(pool) else { return }
+            let haveEnded = await owner.endSessions(
+                before: answer.accessClaims, named: account, requestID: requestID)
+            if haveEnded { await owner.finish(change) } else { owner.leave(change) }
             return
         }
         guard let new = newPassword(call, pool) else { return }
@@ -61,8 +95,14 @@ extension DirectCognitoCalls {
             try await new.owner.endSessions(named: call.account, claims: call.claims, requestID: requestID)
         } catch {
             new.owner.unansweredChanges.note(new.change, of: new.key)
+            new.owner.leave(change)
             throw .unavailable(error.reason)
         }
+        await new.owner.finish(change)
+    }
+
+    private func owner(_ pool: DirectCognitoPool) -> CognitoAccounts? {
+        accounts.first { $0.app.clientID.hasSameBytes(as: pool.settings.clientID) }
     }
 
     /// Ends the session of a refresh token that the revocation list refuses, at Cognito too.
@@ -72,7 +112,7 @@ extension DirectCognitoCalls {
         let shown = call.input["RefreshToken"]?.stringValue.map { Secret($0) }
         guard let token = answer.refreshToken ?? shown else { return }
         // Nothing depends on it: the list refuses the token for as long as it lives.
-        if let owner = accounts.first(where: { $0.app.clientID.hasSameBytes(as: pool.settings.clientID) }) {
+        if let owner = owner(pool) {
             let request = AccountRequest(operation: .logout, requestID: "", clientAddress: "")
             try? await owner.revokeAtCognito(token, of: owner.app.clientID, request)
         }

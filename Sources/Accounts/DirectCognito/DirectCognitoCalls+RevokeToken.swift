@@ -1,23 +1,33 @@
 internal import Cognito
 internal import Cryptography
 internal import Encoding
+internal import Logging
 internal import Pipeline
 
 /// The end of one session by its refresh token, as an app's own sign-out asks for it.
 extension DirectCognitoCalls {
     /// Notes the session that a response gives tokens of.
-    func noteSession(_ answer: CognitoAnswer, to call: TranslatedCall) {
+    func noteSession(_ answer: CognitoAnswer, to call: TranslatedCall, at pool: DirectCognitoPool) async {
         guard answer.error == nil, let claims = answer.accessClaims else { return }
         let given = answer.refreshToken.map { DirectCognitoTranslation.digest($0.exposeText()) }
         guard let digest = given ?? call.refreshDigest else { return }
-        sessions.note(claims, by: digest)
+        await noteSession(claims, by: digest)
+        let isOfDevice = claims["device_key"] != nil || answer.newDeviceKey != nil || call.deviceKey != nil
+        guard isOfDevice else { return }
+        do {
+            try await sessions.store(claims, by: digest, poolID: pool.settings.poolID)
+        } catch {
+            logger.warning(
+                "a device's session was not stored; after a restart, a sign-out does not end its access tokens",
+                metadata: ["pool_id": "\(pool.settings.poolID)", "error": "\(error)"])
+        }
     }
 
     /// Carries `RevokeToken` out. The session that it ends is in the call's claims afterwards, where it is known.
     func signOut(
         _ call: inout TranslatedCall, of pool: DirectCognitoPool, _ request: DirectCognitoRequest
     ) async throws(DirectCognitoRefusal) -> CognitoAnswer {
-        let known = call.tokenDigest.flatMap(sessions.claims)
+        let known = try await knownSession(call, of: pool)
         let found = known == nil ? try await exchange(call, of: pool) : nil
         var answer = try await carryOut(call, of: pool, request)
         if let found, let next = found.successor {
@@ -32,6 +42,18 @@ extension DirectCognitoCalls {
         return answer
     }
 
+    private func knownSession(
+        _ call: TranslatedCall, of pool: DirectCognitoPool
+    ) async throws(DirectCognitoRefusal) -> JSONObject? {
+        guard let digest = call.tokenDigest else { return nil }
+        if let claims = try await sessionClaims(by: digest) { return claims }
+        do {
+            return try await sessions.storedClaims(by: digest, poolID: pool.settings.poolID)
+        } catch {
+            throw .unavailable(.account(.sessionRecordsUnavailable))
+        }
+    }
+
     /// The tokens that Cognito gives for the one that is to end. The claims name the session.
     private struct Exchanged {
         var claims: JSONObject
@@ -39,8 +61,7 @@ extension DirectCognitoCalls {
         var successor: Secret?
     }
 
-    /// Nil for a token that Cognito takes no more, and for one of a device that the pool tracks, whose key no sign-out
-    /// names.
+    /// Nil for a token that Cognito takes no more.
     ///
     /// - Throws: where Cognito cannot be had: the app has to try again, or the access tokens would go on.
     private func exchange(

@@ -11,8 +11,9 @@ package import Pipeline
 package struct DirectCognitoCalls: Sendable {
     let pools: [DirectCognitoPool]
     let flow: AccountFlow
-    private let steps: SignInSteps
+    let steps: SignInSteps
     let sessions: DirectSessions
+    let shared: SharedValues?
     let revoke: CognitoAccounts.TokenRevocation
     let accounts: [CognitoAccounts]
     let forget: @Sendable (_ subject: String, _ poolID: String) async throws -> Void
@@ -23,6 +24,7 @@ package struct DirectCognitoCalls: Sendable {
     /// - Parameters:
     ///   - pools: at least one; what names none is the first one's.
     ///   - steps: kept through reloads, as `sessions` are.
+    ///   - shared: by which other gateways know of steps and sessions; nil where there are none.
     ///   - revoke: ends the access tokens of who has signed out everywhere, or is gone.
     ///   - accounts: of the pools, which end the sessions of who has a new password.
     ///   - forget: forgets the sessions of a user who is gone.
@@ -31,7 +33,8 @@ package struct DirectCognitoCalls: Sendable {
     ///     behind leaves no token good.
     package init(
         pools: [DirectCognitoPool], flow: AccountFlow, steps: SignInSteps, sessions: DirectSessions,
-        revoke: @escaping CognitoAccounts.TokenRevocation, accounts: [CognitoAccounts] = [],
+        shared: SharedValues? = nil, revoke: @escaping CognitoAccounts.TokenRevocation,
+        accounts: [CognitoAccounts] = [],
         forget: @escaping @Sendable (_ subject: String, _ poolID: String) async throws -> Void,
         isRevoked: @escaping @Sendable (VerifiedToken) -> Bool, revocationTime: @escaping @Sendable () -> Int64,
         logger: Logger
@@ -40,6 +43,7 @@ package struct DirectCognitoCalls: Sendable {
         self.flow = flow
         self.steps = steps
         self.sessions = sessions
+        self.shared = shared
         self.revoke = revoke
         self.accounts = accounts
         self.forget = forget
@@ -58,8 +62,8 @@ package struct DirectCognitoCalls: Sendable {
             request, as: ClientOperation.accountOperation(of: operation), poolID: first.settings.poolID)
         var reply: DirectCognitoReply
         do throws(DirectCognitoRefusal) {
-            let answer = try await flow.run(known) { call throws(DirectCognitoRefusal) in
-                let read = try read(operation, request, &call)
+            let answer = try await flow.run(known) { call async throws(DirectCognitoRefusal) in
+                let read = try await read(operation, request, &call)
                 known = call
                 return read
             } perform: { read, admission throws(DirectCognitoRefusal) in
@@ -98,7 +102,7 @@ package struct DirectCognitoCalls: Sendable {
     /// Reads a call and finds the pool that it is for. A malformed one counts as a call of the first pool's.
     private func read(
         _ operation: String, _ request: DirectCognitoRequest, _ call: inout AccountCall
-    ) throws(DirectCognitoRefusal) -> ReadCall {
+    ) async throws(DirectCognitoRefusal) -> ReadCall {
         let input = try DirectCognitoTranslation.input(request.body)
         guard let pool = pools.first(where: { $0.isMeant(by: input) }) ?? pools.first else { throw .notCarriedOut }
         let translated = try DirectCognitoTranslation(pool: pool)
@@ -110,10 +114,10 @@ package struct DirectCognitoCalls: Sendable {
         call.account = translated.account
         call.tokenDigest = translated.tokenDigest
         // Whoever has the refresh token is of its session, whatever Cognito says of it.
-        call.session = translated.refreshDigest.flatMap(sessions.claims).flatMap { CalledSession($0) }
+        call.session = try await sessionClaims(by: translated.refreshDigest).flatMap { CalledSession($0) }
         if call.operation == .changePassword { call.guessedUsername = translated.claims?["username"]?.stringValue }
         call.device = translated.deviceKey.map { DeviceInfo(directDevice: $0) }
-        var read = ReadCall(call: translated, pool: pool, step: steps.find(translated.shownDigests))
+        var read = ReadCall(call: translated, pool: pool, step: try await findStep(translated.shownDigests))
         read.username = identify(&call, read)
         return read
     }
@@ -140,18 +144,27 @@ package struct DirectCognitoCalls: Sendable {
         if let seconds = await closedFor(&admission, as: read.username) {
             try DirectCognitoTranslation(pool: read.pool).fail(&call, closedFor: seconds, in: read.signIn)
         }
-        let answer =
-            ExactText(call.operation) == "RevokeToken"
-            ? try await signOut(&call, of: read.pool, request) : try await carryOut(call, of: read.pool, request)
-        noteSession(answer, to: call)
+        let change = try await storeChange(
+            by: call, account: admission.call.account, at: read.pool, requestID: request.requestID)
+        let answer: CognitoAnswer
+        do throws(DirectCognitoRefusal) {
+            answer =
+                ExactText(call.operation) == "RevokeToken"
+                ? try await signOut(&call, of: read.pool, request) : try await carryOut(call, of: read.pool, request)
+        } catch {
+            await drop(change, at: read.pool)
+            throw error
+        }
+        if answer.error != nil { await drop(change, at: read.pool) }
+        await noteSession(answer, to: call, at: read.pool)
         let outcome = note(answer, to: call, in: &admission.call)
         await note(answer, to: call, of: read, &admission)
         if admission.call.operation == .refresh, case .signedIn(let user) = answer.outcome {
             await flow.accountGuard.noteNames(of: user, poolID: read.pool.settings.poolID)
         }
         return DirectAnswer(
-            answer: answer, outcome: outcome, call: call, account: admission.call.account, pool: read.pool,
-            calls: self, requestID: request.requestID)
+            answer: answer, outcome: outcome, call: call, change: answer.error == nil ? change : nil,
+            account: admission.call.account, pool: read.pool, calls: self, requestID: request.requestID)
     }
 
     /// For how many seconds the account is closed that a call is of; nil where it is not, or guesses nothing.
@@ -184,7 +197,7 @@ package struct DirectCognitoCalls: Sendable {
         guard var next = read.signIn ?? begun.map({ SignInUnderWay(account: $0) }) else { return }
         next.isPasswordProven = next.isPasswordProven || call.provesPassword
         for name in answer.internalNames.exact where !next.usernames.contains(name) { next.usernames.append(name) }
-        steps.note(next, by: read.pool.stepDigests(given: answer.output))
+        await noteStep(next, by: read.pool.stepDigests(given: answer.output))
         if let username = answer.internalNames.first { _ = await closedFor(&admission, as: username) }
     }
 }
@@ -194,6 +207,8 @@ private struct DirectAnswer: AccountReply {
     var answer: CognitoAnswer
     var outcome: AccountOutcome
     var call: TranslatedCall
+    /// Of a password, which the call has made.
+    var change: CognitoAccounts.StoredChange?
     /// As in the account call.
     var account: String?
     var pool: DirectCognitoPool
@@ -204,6 +219,7 @@ private struct DirectAnswer: AccountReply {
     var subject: String? { nil }
 
     func takeBack() async {
+        calls.leave(change, at: pool)
         guard case .signedIn = outcome else { return }
         // In a task of its own: the caller's hanging up must not leave it half-done.
         await Task { await calls.takeBack(answer.refreshToken, from: pool) }.value
@@ -212,6 +228,7 @@ private struct DirectAnswer: AccountReply {
     func finish() async throws(DirectCognitoRefusal) {
         guard answer.error == nil else { return }
         try await calls.endTokens(of: call, at: pool)
-        try await calls.endOtherSessions(of: call, answer, account: account, at: pool, requestID: requestID)
+        try await calls.endOtherSessions(
+            of: call, answer, change, account: account, at: pool, requestID: requestID)
     }
 }

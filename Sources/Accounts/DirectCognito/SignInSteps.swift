@@ -7,11 +7,11 @@ internal import Pipeline
 /// The accounts of the steps that Cognito waits for, by digests of what it gave for them: a session, and for the proof
 /// of a password a secret block. The name in an answer says nothing about that, since the client chooses it.
 ///
-/// Held in memory for as long as Cognito takes an answer. The capacity is more than what Cognito gives for the 6000
+/// Held in memory for as long as Cognito takes an answer; `DirectCognitoCalls` shares them with other gateways. The capacity is more than what Cognito gives for the 6000
 /// steps a minute that the default limits let through, so that nobody pushes a step out.
 package final class SignInSteps: Sendable {
     /// The longest that an app client can let a session live, in seconds.
-    private static let lifetime: Int64 = 15 * 60
+    static let lifetime: Int64 = 15 * 60
     private let table: Locked<ExpiringTable<SignInUnderWay>>
     private let now: @Sendable () -> Int64
 
@@ -27,6 +27,12 @@ package final class SignInSteps: Sendable {
         table.withLock { table in
             for digest in digests { table.set(signIn, of: digest, endsAt: now + Self.lifetime, at: now) }
         }
+    }
+
+    /// Those of the digests that nothing is known of here.
+    func unknown(_ digests: [String]) -> [String] {
+        let now = now()
+        return table.withLock { table in digests.filter { table.value(of: $0, at: now) == nil } }
     }
 
     /// The account of a step.

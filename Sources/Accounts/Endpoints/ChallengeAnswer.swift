@@ -23,7 +23,8 @@ enum ChallengeAnswer: Sendable {
         case .sms, .totp, .email, .smsCode: self = .code(Secret(fields.requiredText("code", atMost: 128, .code)))
         case .newPassword: self = .newPassword(Secret(fields.requiredText("new_password", atMost: 256, .password)))
         case .selection, .choice: self = .choice(fields.requiredText("answer", atMost: 64, .code))
-        case .password: self = .password(Secret(fields.requiredText("password", atMost: 256, .password)))
+        case .password, .passwordProof:
+            self = .password(Secret(fields.requiredText("password", atMost: 256, .password)))
         case .custom: self = .text(Secret(fields.requiredText("answer", atMost: 2048, .password)))
         case .passkey: self = .credential(fields.requiredCredential())
         case .setUp: self = Self.setUp(&fields)

@@ -23,6 +23,7 @@ enum Challenge: String, Sendable, CaseIterable {
     case choice = "SELECT_CHALLENGE"
     case smsCode = "SMS_OTP"
     case password = "PASSWORD"
+    case passwordProof = "PASSWORD_SRP"
     case passkey = "WEB_AUTHN"
     case custom = "CUSTOM_CHALLENGE"
 
@@ -32,14 +33,14 @@ enum Challenge: String, Sendable, CaseIterable {
         case .email, .smsCode, .choice: .passwordless
         case .passkey: .passkey
         case .custom: .custom
-        case .password, .sms, .totp, .newPassword, .selection, .setUp: .password
+        case .password, .passwordProof, .sms, .totp, .newPassword, .selection, .setUp: .password
         }
     }
 
     /// Whether Cognito may ask it in the middle of a sign-in. The list and the password are the gateway's own.
     func isAsked(_ settings: SignInChoiceSettings) -> Bool {
         switch self {
-        case .choice, .password: false
+        case .choice, .password, .passwordProof: false
         case .custom: settings.allowsCustom
         case .sms, .totp, .email, .newPassword, .selection, .setUp, .smsCode, .passkey: true
         }
@@ -73,6 +74,7 @@ struct ChallengeEndpoint: AccountEndpoint {
         do {
             asked = try SealedChallenge(opening: session, with: accounts.sealingKeys, poolID: settings.poolID)
         } catch {
+            try accounts.sealingKeys.requireKey(of: session)
             throw AccountRefusals.endedSession(reason: .account(.invalidChallengeSession))
         }
         (call.account, call.provenDevice) = (asked.account, asked.device?.key)
@@ -107,15 +109,19 @@ struct ChallengeEndpoint: AccountEndpoint {
         var response = cognitoResponse(accounts, request)
         if case .setUpCode(let code) = answer { response.session = try await finishSetUp(code, accounts, request) }
         if case .setUpAddress = answer { try await accounts.countMessage(admission.call) }
+        let stored =
+            challenge == .newPassword ? try await accounts.storeChangeAtSignIn(named: asked.account, request) : nil
         let answer: AuthenticationAnswer
         do {
             answer = try await accounts.authenticator.respond(response)
         } catch {
+            await accounts.finish(stored)
             throw accounts.refusal(of: error, at: .challenge, request)
         }
         if challenge == .newPassword {
-            await accounts.endSessions(
+            let haveEnded = await accounts.endSessions(
                 before: answer.accessClaims, named: asked.account, requestID: request.requestID)
+            if haveEnded { await accounts.finish(stored) } else { accounts.leave(stored) }
         }
         return try await accounts.finish(answer, context, request)
     }
@@ -150,7 +156,8 @@ struct ChallengeEndpoint: AccountEndpoint {
             return try await accounts.begin(chosen(accounts), context, metadata, request, &admission)
         }
         if case .password(let password) = answer {
-            return try await accounts.signIn(with: password, context, metadata, request, &admission)
+            return try await accounts.signIn(
+                with: password, as: SignInFactor(exactly: challenge.rawValue), context, metadata, request, &admission)
         }
         let username = asked.username.isEmpty ? nil : asked.username
         let isClosed = await accounts.flow.accountGuard.identify(&admission, as: username) != nil

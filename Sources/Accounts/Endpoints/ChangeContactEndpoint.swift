@@ -11,12 +11,14 @@ struct ChangeContactEndpoint<Attribute: ContactAttribute>: AccountEndpoint {
 
     private let address: String
     private let password: Secret?
+    private let metadata: JSON?
     private let caller: Caller
 
     init(_ request: AccountRequest, _ accounts: CognitoAccounts, _ call: inout AccountCall) throws(Refusal) {
         var fields = try request.fields()
         address = Attribute.read(&fields)
         password = fields.proof(accounts.settings.contactChange)
+        metadata = fields.clientMetadata(accounts.settings.choice.metadataKeys)
         try fields.check()
         caller = try accounts.caller(request)
     }
@@ -31,14 +33,17 @@ struct ChangeContactEndpoint<Attribute: ContactAttribute>: AccountEndpoint {
                 .invalidParameter, fields: [ExactText(Attribute.attribute): "is verified already"],
                 reason: .account(.invalidFields))
         }
-        var answer = AccountAnswer(
-            .accepted, ["delivery": Attribute.delivery(to: address).json], subject: caller.subject)
+        let delivery = Attribute.delivery(to: address)
+        var change = BegunContactChanges.Change(delivery: delivery, isRefused: false)
+        var answer = AccountAnswer(.accepted, ["delivery": delivery.json], subject: caller.subject)
         do {
             try await begin(accounts)
         } catch {
             guard error.kind == .usernameExists else { throw accounts.refusal(of: error, at: .bearer, request) }
+            change.isRefused = true
             answer.outcome = .refused(.usernameExists, reason: .cognito(error.kind))
         }
+        accounts.begunContactChanges.note(change, of: Attribute.attribute, caller.subject)
         return answer
     }
 
@@ -46,10 +51,11 @@ struct ChangeContactEndpoint<Attribute: ContactAttribute>: AccountEndpoint {
     private func begin(_ accounts: CognitoAccounts) async throws(CognitoError) {
         var input = caller.input
         input["UserAttributes"] = [UserAttribute(name: Attribute.attribute, value: address).json]
+        input["ClientMetadata"] = metadata
         let output = try await accounts.client.call(.updateUserAttributes, input)
         let sent = output["CodeDeliveryDetailsList"]?.arrayValue ?? []
         guard !sent.contains(where: { $0["AttributeName"] == .string(Attribute.attribute) }) else { return }
-        _ = try await accounts.sendCode(for: Attribute.self, caller)
+        _ = try await accounts.sendCode(for: Attribute.self, caller, metadata)
     }
 }
 
@@ -58,23 +64,33 @@ struct ChangeContactEndpoint<Attribute: ContactAttribute>: AccountEndpoint {
 struct ResendContactCodeEndpoint<Attribute: ContactAttribute>: AccountEndpoint {
     static var operation: AccountOperation { Attribute.resend }
 
+    private let metadata: JSON?
     private let caller: Caller
 
     init(_ request: AccountRequest, _ accounts: CognitoAccounts, _ call: inout AccountCall) throws(Refusal) {
+        var fields = request.body.isEmpty ? RequestFields([:]) : try request.fields()
+        metadata = fields.clientMetadata(accounts.settings.choice.metadataKeys)
+        try fields.check()
         caller = try accounts.caller(request)
     }
 
     func perform(
         _ accounts: CognitoAccounts, _ request: AccountRequest, _ admission: inout Admission
     ) async throws(Refusal) -> AccountAnswer {
+        let begun = accounts.begunContactChanges.change(of: Attribute.attribute, caller.subject)
+        if let begun, begun.isRefused {
+            // There is no code, and one to the old address would tell that. The token is judged as by the call for one.
+            _ = try await accounts.user(caller, request)
+            return AccountAnswer(.accepted, ["delivery": begun.delivery.json], subject: caller.subject)
+        }
         let output: JSONObject
         do {
-            output = try await accounts.sendCode(for: Attribute.self, caller)
+            output = try await accounts.sendCode(for: Attribute.self, caller, metadata)
         } catch {
             throw accounts.refusal(of: error, at: .bearer, request)
         }
-        return AccountAnswer(
-            .accepted, ["delivery": CodeDelivery(output, account: "").json], subject: caller.subject)
+        let delivery = begun?.delivery ?? CodeDelivery(output, account: "")
+        return AccountAnswer(.accepted, ["delivery": delivery.json], subject: caller.subject)
     }
 }
 
@@ -99,6 +115,7 @@ struct VerifyContactEndpoint<Attribute: ContactAttribute>: AccountEndpoint {
         input["AttributeName"] = .string(Attribute.attribute)
         input["Code"] = .string(code.exposeText())
         _ = try await accounts.call(.verifyUserAttribute, input, for: request, at: .contactCode)
+        accounts.begunContactChanges.remove(Attribute.attribute, caller.subject)
         let user = try await accounts.user(caller, request)
         return accounts.answer(showing: user)
     }
@@ -106,10 +123,11 @@ struct VerifyContactEndpoint<Attribute: ContactAttribute>: AccountEndpoint {
 
 extension CognitoAccounts {
     fileprivate func sendCode<Attribute: ContactAttribute>(
-        for attribute: Attribute.Type, _ caller: Caller
+        for attribute: Attribute.Type, _ caller: Caller, _ metadata: JSON?
     ) async throws(CognitoError) -> JSONObject {
         var input = caller.input
         input["AttributeName"] = .string(attribute.attribute)
+        input["ClientMetadata"] = metadata
         return try await client.call(.getUserAttributeVerificationCode, input)
     }
 }

@@ -32,14 +32,29 @@ struct ChangePasswordEndpoint: AccountEndpoint {
     ) async throws(Refusal) -> AccountAnswer {
         // Of a change after which the other sessions could not be ended, only that is left to be done.
         let isMade = accounts.unansweredChanges.remove(change, of: "made/\(caller.subject)")
-        if !isMade { try await make(accounts, request) }
+        let stored = try await accounts.storeChange(of: caller.subject, sparing: caller.originID, request)
+        if !isMade { try await make(accounts, stored, request) }
         do {
             try await accounts.endSessions(of: caller.subject, sparing: caller.originID, request)
         } catch {
             accounts.unansweredChanges.note(change, of: "made/\(caller.subject)")
+            accounts.leave(stored)
             throw error
         }
+        await accounts.finish(stored)
         return .done(subject: caller.subject)
+    }
+
+    private func make(
+        _ accounts: CognitoAccounts, _ stored: CognitoAccounts.StoredChange?, _ request: AccountRequest
+    ) async throws(Refusal) {
+        do throws(Refusal) {
+            try await make(accounts, request)
+        } catch {
+            // Nobody knows whether Cognito has made a change whose response was lost: the sessions end in any case.
+            if error.reason == .cognito(.unavailable) { accounts.leave(stored) } else { await accounts.finish(stored) }
+            throw error
+        }
     }
 
     private func make(_ accounts: CognitoAccounts, _ request: AccountRequest) async throws(Refusal) {

@@ -40,7 +40,9 @@ struct ConfirmEndpoint: AccountEndpoint {
         _ = try await accounts.call(.confirmSignUp, input, for: request, at: .code)
         var answer = AccountAnswer.done()
         if let password {
-            answer.next = { () async throws(Refusal) in try await accounts.signIn(email, password, after: request) }
+            answer.next = { () async throws(Refusal) in
+                try await accounts.signIn(email, password, metadata, after: request)
+            }
         }
         return answer
     }
@@ -48,13 +50,13 @@ struct ConfirmEndpoint: AccountEndpoint {
 
 extension CognitoAccounts {
     fileprivate func signIn(
-        _ email: String, _ password: Secret, after request: AccountRequest
+        _ email: String, _ password: Secret, _ metadata: JSON?, after request: AccountRequest
     ) async throws(Refusal) -> AccountAnswer {
         var request = request
         request.operation = .login
         let call = AccountCall(request, poolID: settings.poolID)
         return try await flow.run(call) { call throws(Refusal) in
-            LoginEndpoint(email: email, password: password, &call)
+            LoginEndpoint(email: email, password: password, metadata: metadata, &call)
         } perform: { [request] login, admission throws(Refusal) in
             try await login.perform(self, request, &admission)
         }

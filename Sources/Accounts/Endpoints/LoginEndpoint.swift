@@ -24,16 +24,15 @@ struct LoginEndpoint: AccountEndpoint {
     private let knownDevice: DeviceCredentials?
     /// Whether it follows a confirmation, which may have been by the name that a registration made.
     private var isNewlyConfirmed = false
-    /// Nil for a sign-in with the password.
-    private let firstStep: FirstStep?
+    private let start: SignInStart
     private let metadata: JSON?
 
     init(_ request: AccountRequest, _ accounts: CognitoAccounts, _ call: inout AccountCall) throws(Refusal) {
         var fields = try request.fields()
-        firstStep = FirstStep(&fields, accounts.settings.choice)
-        call.method = firstStep?.method ?? .password
+        start = SignInStart(&fields, accounts.settings.choice)
+        call.method = start.method
         email = fields.accountName(accounts.settings.nameFields).text
-        password = Secret(firstStep == nil ? fields.requiredText("password", atMost: 256, .password) : "")
+        password = Secret(start.hasPassword ? fields.requiredText("password", atMost: 256, .password) : "")
         metadata = fields.clientMetadata(accounts.settings.choice.metadataKeys)
         rememberMe = fields.flag("remember_me", default: true)
         device = fields.device()
@@ -44,11 +43,11 @@ struct LoginEndpoint: AccountEndpoint {
     }
 
     /// The sign-in that follows a confirmation.
-    init(email: String, password: Secret, _ call: inout AccountCall) {
+    init(email: String, password: Secret, metadata: JSON?, _ call: inout AccountCall) {
         self.email = email
         self.password = password
         rememberMe = true
-        (knownDevice, firstStep, metadata) = (nil, nil, nil)
+        (knownDevice, start, self.metadata) = (nil, .password(nil), metadata)
         isNewlyConfirmed = true
         (call.account, call.method) = (email, .password)
     }
@@ -59,17 +58,20 @@ struct LoginEndpoint: AccountEndpoint {
         let context = SignInContext(
             account: email, rememberMe: rememberMe, device: device, deviceID: device?.deviceID,
             credentials: knownDevice)
-        if let firstStep { return try await accounts.begin(firstStep, context, metadata, request, &admission) }
-        return try await accounts.signIn(
-            with: password, context, metadata, isNewlyConfirmed: isNewlyConfirmed, request, &admission)
+        switch start {
+        case .step(let step): return try await accounts.begin(step, context, metadata, request, &admission)
+        case .password(let factor):
+            return try await accounts.signIn(
+                with: password, as: factor, context, metadata, isNewlyConfirmed: isNewlyConfirmed, request, &admission)
+        }
     }
 }
 
 extension CognitoAccounts {
-    /// Signs in with a password, by the configured flow.
+    /// Signs in with a password, by the configured flow or as this factor.
     func signIn(
-        with password: Secret, _ context: SignInContext, _ metadata: JSON?, isNewlyConfirmed: Bool = false,
-        _ request: AccountRequest, _ admission: inout Admission
+        with password: Secret, as factor: SignInFactor?, _ context: SignInContext, _ metadata: JSON?,
+        isNewlyConfirmed: Bool = false, _ request: AccountRequest, _ admission: inout Admission
     ) async throws(Refusal) -> AccountAnswer {
         var attempt = Authenticator.Attempt(
             username: isNewlyConfirmed ? registeredName(context.account) : cognitoName(context.account),
@@ -83,7 +85,7 @@ extension CognitoAccounts {
         }
         let answer: AuthenticationAnswer
         do throws(CognitoError) {
-            answer = try await authenticator.begin(attempt) { username in
+            answer = try await authenticator.begin(attempt, as: factor) { username in
                 if isClosed { false } else { await accountGuard.identify(&admission, as: username) != nil }
             }
         } catch {

@@ -30,7 +30,7 @@ struct LogoutEndpoint: AccountEndpoint {
         hasRefreshToken = refreshToken != nil
         let caller = request.bearer == nil ? nil : try accounts.caller(request)
         self.caller = caller
-        let opened = refreshToken.flatMap(accounts.sealedToken)
+        let opened = try refreshToken.flatMap(accounts.sealedToken)
         guard caller != nil || refreshToken != nil || request.bearerHasEnded else { throw .tokenMissing() }
         call.subject = caller?.subject ?? opened?.subject
         call.session = caller.flatMap { CalledSession($0.identity) }

@@ -111,12 +111,12 @@ extension CognitoAccounts {
             accessToken: result.accessToken, idToken: result.idToken, refreshToken: result.refreshToken,
             accessExpiresAt: now + result.expiresIn)
         do {
-            let text = try sealing(request) { () throws(SealingFailure) in
+            let text: [UInt8] = try sealing(request) { () throws(SealingFailure) in
                 try stored.sealed(with: sealingKeys, poolID: settings.poolID)
             }
             let record = AuthorizationCodeRecord(
                 hash: SHA256.hash(Array(code.utf8)), signInID: signIn.id, poolID: settings.poolID,
-                result: text.expose(), family: random(16), expiresAt: now + HostedSignIn.codeLifetime)
+                result: text, family: random(16), expiresAt: now + HostedSignIn.codeLifetime)
             if try await withRecords(request, { try await hosted.codes.add(record, now: now) }) { return Secret(code) }
         } catch {
             await giveUp(result, request)

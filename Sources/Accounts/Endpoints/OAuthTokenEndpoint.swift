@@ -85,7 +85,7 @@ struct OAuthTokenEndpoint: AccountEndpoint {
         let (settings, now) = (accounts.settings, accounts.now())
         guard
             let stored = try? SealedCodeResult(
-                opening: Secret(text), with: accounts.sealingKeys, poolID: settings.poolID)
+                opening: text, with: accounts.sealingKeys, poolID: settings.poolID)
         else { throw Self.invalid(.invalidAuthorizationCode) }
         let result = AuthenticationResult(
             accessToken: stored.accessToken, idToken: stored.idToken, refreshToken: stored.refreshToken,

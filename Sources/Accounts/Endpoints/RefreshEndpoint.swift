@@ -34,7 +34,7 @@ struct RefreshEndpoint: AccountEndpoint {
         metadata = fields.clientMetadata(accounts.settings.choice.metadataKeys)
         try fields.check()
         call.device = device
-        guard let sealed = accounts.sealedToken(in: refreshToken) else {
+        guard let sealed = try accounts.sealedToken(in: refreshToken) else {
             var foreign = try accounts.foreignToken(in: refreshToken, of: clientID)
             (foreign.deviceKey, foreign.device) = (deviceKey, device)
             call.tokenDigest = foreign.digest
@@ -103,8 +103,15 @@ struct RefreshEndpoint: AccountEndpoint {
 
 extension CognitoAccounts {
     /// Nil for a text that does not open.
-    func sealedToken(in text: Secret) -> SealedRefreshToken? {
-        try? SealedRefreshToken(opening: text, with: sealingKeys, poolID: settings.poolID)
+    ///
+    /// - Throws: 503 for one that another gateway may have sealed, with a key that this one could not read yet.
+    func sealedToken(in text: Secret) throws(Refusal) -> SealedRefreshToken? {
+        do {
+            return try SealedRefreshToken(opening: text, with: sealingKeys, poolID: settings.poolID)
+        } catch {
+            try sealingKeys.requireKey(of: text)
+            return nil
+        }
     }
 
     /// - Parameter clientID: as the app names it; nil: it names none.

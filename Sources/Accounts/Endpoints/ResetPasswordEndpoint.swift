@@ -35,15 +35,26 @@ struct ResetPasswordEndpoint: AccountEndpoint {
         // Of a reset whose sessions could not be ended, only that is left to be done.
         let reset = PasswordChange(current: code, new: newPassword)
         let isMade = accounts.unansweredChanges.remove(reset, of: "reset/\(email)")
-        if !isMade { try await set(accounts, request) }
+        let stored = try await accounts.storeChange(named: email, request)
+        if !isMade {
+            do throws(Refusal) {
+                try await set(accounts, request)
+            } catch {
+                await accounts.finish(stored)
+                throw error
+            }
+        }
+        let subject: String?
         do {
-            guard let subject = try await accounts.subject(named: email, request) else { return .done() }
-            try await accounts.endSessions(of: subject, sparing: nil, request)
-            return .done(subject: subject)
+            subject = try await accounts.subject(named: email, request)
+            if let subject { try await accounts.endSessions(of: subject, sparing: nil, request) }
         } catch {
             accounts.unansweredChanges.note(reset, of: "reset/\(email)")
+            accounts.leave(stored)
             throw error
         }
+        await accounts.finish(stored)
+        return .done(subject: subject)
     }
 
     private func set(_ accounts: CognitoAccounts, _ request: AccountRequest) async throws(Refusal) {
@@ -52,6 +63,10 @@ struct ResetPasswordEndpoint: AccountEndpoint {
         input["Password"] = .string(newPassword.exposeText())
         input["UserContextData"] = accounts.userContext(request)
         input["ClientMetadata"] = metadata
-        _ = try await accounts.call(.confirmForgotPassword, input, for: request, at: .code)
+        do {
+            _ = try await accounts.client.call(.confirmForgotPassword, input)
+        } catch {
+            throw await accounts.resetRefusal(of: error, code: code, input, request)
+        }
     }
 }

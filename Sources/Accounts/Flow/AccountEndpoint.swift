@@ -18,15 +18,18 @@ package protocol AccountEndpoint<Service>: Sendable {
     ) async throws(Refusal) -> AccountAnswer
 }
 
+/// Endpoints by their operations.
+package typealias AccountEndpoints<Service: Sendable> = [AccountOperation: any AccountEndpoint<Service>.Type]
+
 extension AccountFlow {
     /// Takes a request through the endpoint that its operation names.
     ///
     /// - Parameter poolID: as ``AccountCall/poolID``.
     package func answer<Service>(
-        _ request: AccountRequest, among endpoints: [any AccountEndpoint<Service>.Type], of service: Service,
+        _ request: AccountRequest, among endpoints: AccountEndpoints<Service>, of service: Service,
         poolID: String
     ) async throws(Refusal) -> AccountAnswer {
-        guard let endpoint = endpoints.first(where: { $0.operation == request.operation }) else { throw .notFound() }
+        guard let endpoint = endpoints[request.operation] else { throw .notFound() }
         return try await answer(request, by: endpoint, of: service, poolID: poolID)
     }
 

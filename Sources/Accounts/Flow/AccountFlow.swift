@@ -17,13 +17,13 @@ package struct AccountFlow: Sendable {
     ///   - perform: does what it asks for.
     /// - Throws: the refusal of any of these, or of the guard.
     package func run<Prepared, Reply: AccountReply>(
-        _ call: AccountCall, prepare: (inout AccountCall) throws(Reply.Failure) -> Prepared,
+        _ call: AccountCall, prepare: (inout AccountCall) async throws(Reply.Failure) -> Prepared,
         perform: (Prepared, inout Admission) async throws(Reply.Failure) -> Reply
     ) async throws(Reply.Failure) -> Reply {
         var call = call
         let prepared: Result<Prepared, Reply.Failure>
         do throws(Reply.Failure) {
-            prepared = .success(try prepare(&call))
+            prepared = .success(try await prepare(&call))
         } catch {
             prepared = .failure(error)
         }

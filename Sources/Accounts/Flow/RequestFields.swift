@@ -186,15 +186,21 @@ package enum Grammar {
         guard text.utf8.count <= limit || text.unicodeScalars.count <= limit else {
             return "must be at most \(limit) characters"
         }
-        guard !text.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) else {
-            return "must not contain control characters"
-        }
+        // ASCII, as tokens are, needs no look at the tables of Unicode: its only controls are these, and none is a
+        // format character.
+        let isASCII = text.utf8.allSatisfy { $0 < 0x80 }
+        let holdsControls =
+            isASCII
+            ? text.utf8.contains { $0 < 0x20 || $0 == 0x7F }
+            : text.unicodeScalars.contains { $0.properties.generalCategory == .control }
+        guard !holdsControls else { return "must not contain control characters" }
+        let isPlain = isASCII || !text.unicodeScalars.contains(where: Self.isInvisible)
         switch self {
         case .password: return nil
-        case .line: return text.unicodeScalars.contains(where: Self.isInvisible) ? "must be plain text" : nil
+        case .line: return isPlain ? nil : "must be plain text"
         case .name:
             if text.utf8.contains(where: Self.isMarkup) { return "must not contain < or >" }
-            return text.unicodeScalars.contains(where: Self.isInvisible) ? "must be plain text" : nil
+            return isPlain ? nil : "must be plain text"
         case .address: return Self.addressError(of: text)
         case .email: return Self.addressError(of: text) ?? (Self.isEmail(text) ? nil : "must be an e-mail address")
         case .phoneNumber:
@@ -208,8 +214,9 @@ package enum Grammar {
     }
 
     private static func addressError(of text: String) -> String? {
-        if text.unicodeScalars.contains(where: \.properties.isWhitespace) { return "must not contain spaces" }
-        return text.utf8.allSatisfy { (0x21...0x7E).contains($0) } ? nil : "must be ASCII"
+        if text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) { return nil }
+        return text.unicodeScalars.contains(where: \.properties.isWhitespace)
+            ? "must not contain spaces" : "must be ASCII"
     }
 
     /// Cognito's `[\p{L}\p{M}\p{S}\p{N}\p{P}]+`.

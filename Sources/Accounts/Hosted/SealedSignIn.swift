@@ -60,7 +60,8 @@ struct SealedCodeResult: Sendable {
     /// When the access token ends, in seconds since 1970.
     var accessExpiresAt: Int64
 
-    func sealed(with keys: SealingKeyRing, poolID: String) throws(SealingFailure) -> Secret {
+    /// For the store, which is the only one that keeps it.
+    func sealed(with keys: SealingKeyRing, poolID: String) throws(SealingFailure) -> [UInt8] {
         var writer = ByteWriter()
         let written =
             writer.write(text: clientID) && writer.write(text: redirectURI) && writer.write(text: codeChallenge)
@@ -68,13 +69,14 @@ struct SealedCodeResult: Sendable {
             && writer.write(optional: refreshToken?.exposeText())
         guard written else { throw SealingFailure() }
         writer.write(integer: accessExpiresAt)
-        return try SealedText.seal(writer.bytes, as: .authorizationCode, with: keys, poolID: poolID)
+        return try SealedText.sealBytes(writer.bytes, as: .authorizationCode, with: keys, poolID: poolID)
     }
 }
 
 extension SealedCodeResult {
-    init(opening text: Secret, with keys: SealingKeyRing, poolID: String) throws(InvalidSealedToken) {
-        var reader = ByteReader(try SealedText.open(text, as: .authorizationCode, with: keys, poolID: poolID))
+    init(opening bytes: [UInt8], with keys: SealingKeyRing, poolID: String) throws(InvalidSealedToken) {
+        var reader = ByteReader(
+            try SealedText.open(bytes: bytes, as: .authorizationCode, with: keys, poolID: poolID))
         guard let clientID = reader.readText(), let redirectURI = reader.readText(),
             let codeChallenge = reader.readText(), let accessToken = reader.readField(),
             let idToken = reader.readOptional(), let refreshToken = reader.readOptional(),

@@ -63,7 +63,7 @@ extension CognitoAccounts {
     private func endUnredeemed(_ text: [UInt8]) async -> Bool {
         let error: any Error
         do {
-            let result = try SealedCodeResult(opening: Secret(text), with: sealingKeys, poolID: settings.poolID)
+            let result = try SealedCodeResult(opening: text, with: sealingKeys, poolID: settings.poolID)
             guard let token = result.refreshToken, let app = tokenClient(result.clientID)?.app else { return true }
             try await revokeToken(token, of: app)
             return true

@@ -75,6 +75,7 @@ extension AccountLimits {
         }
         do {
             try await resetFailures(of: keys.filter(forget))
+            if let account, !admitted.isKnownDevice { try await remember(account, of: typed, admitted) }
             guard let device = call.device else { return }
             let known = [
                 call.account.map { self.keys.knownDevice(device, of: $0) },
@@ -120,7 +121,14 @@ extension AccountLimits {
         return await knows(device: device, failures: accounts, padding: padding)
     }
 
-    private func note(alias typed: String, of key: String) {
+    /// Stores which account a name is of, for other gateways. Only a sign-in proves it.
+    private func remember(_ account: String, of typed: String, _ admitted: AdmittedCall) async throws {
+        let key = keys.failures(of: account)
+        guard records.isShared, admitted.storedAccount != key, typed != key else { return }
+        try await records.remember(account: key, of: typed, endsAt: now() / 1000 + Self.aliasLifetime)
+    }
+
+    func note(alias typed: String, of key: String) {
         let now = now()
         state.withLock { $0.note(alias: typed, of: key, endsAt: now / 1000 + Self.aliasLifetime, at: now) }
     }

@@ -58,6 +58,10 @@ package struct AdmittedCall: Sendable {
     /// Whether it is a known device's, which has a lock of its own.
     var isKnownDevice = false
     var isUnknownStep = false
+    /// The account that the store has for the name.
+    var storedAccount: String?
+    /// Whether shared records could not be read, so that nobody knows what others have counted.
+    var isBlind = false
 }
 
 /// Counts account calls and failed sign-ins, and says which are let through.
@@ -76,6 +80,7 @@ package final class AccountLimits: Sendable {
     private static let roundsOfKeeping = 300
 
     let state: Locked<LimitState>
+    private let gateways = Locked<@Sendable () -> Int>({ 1 })
     let keys: LimitKeys
     let records: any LimitRecords
     /// Milliseconds since 1970.
@@ -101,6 +106,13 @@ package final class AccountLimits: Sendable {
         state.withLock { $0.settings = settings }
     }
 
+    /// From now on divides attempts that are made at the same time among the gateways that share the records.
+    ///
+    /// - Parameter gateways: how many there are, this one included. Asked for each call.
+    package func share(among gateways: @escaping @Sendable () -> Int) {
+        self.gateways.withLock { $0 = gateways }
+    }
+
     /// How many calls were not let through, by cause.
     package var refusals: [(cause: String, count: Int)] {
         let refused = state.withLock { $0.refused }
@@ -111,13 +123,15 @@ package final class AccountLimits: Sendable {
 
     /// Lets a call through, which counts it, or refuses it, which counts nothing.
     package func admit(_ call: LimitedCall) async throws(LimitReached) -> AdmittedCall {
-        let knownDevice = await knownDevice(of: call)
-        let now = now()
         var admitted = AdmittedCall()
+        let knownDevice = await knownDevice(of: call, &admitted)
+        let now = now()
         admitted.failureKeys = failureKeys(of: call, knownDevice: knownDevice)
         admitted.isKnownDevice = call.countsGuesses && call.account != nil && knownDevice != nil
         admitted.isUnknownStep = call.budget == .signIn && call.isUnknownStep
+        let gateways = self.gateways.withLock { $0 }()
         let reached = state.withLock { state in
+            state.gateways = gateways
             let counted = counted(call, state.settings, knownDevice: knownDevice)
             return state.admit(counted, failures: admitted.failureKeys, at: now)
         }
@@ -184,28 +198,44 @@ package final class AccountLimits: Sendable {
 
     /// The device of a call, where the account knows it. The failures that others have counted or reset are taken over
     /// from the same read, so that they count for this call.
-    private func knownDevice(of call: LimitedCall) async -> String? {
+    private func knownDevice(of call: LimitedCall, _ admitted: inout AdmittedCall) async -> String? {
         let proven = call.isUnknownStep ? nil : call.provenDevice
         let device = call.isUnknownStep || proven != nil || call.account == nil ? nil : call.device
         let counted = Set(
             failureKeys(of: call, knownDevice: nil) + failureKeys(of: call, knownDevice: proven ?? device))
         let named = device.flatMap { device in call.account.map { keys.knownDevice(device, of: $0) } }
         guard named != nil || !counted.isEmpty else { return proven }
-        let knows = await knows(device: named, failures: counted.sorted())
-        return proven ?? (knows ? device : nil)
+        let typed = call.countsGuesses && !call.isUnknownStep ? call.account.map(keys.failures(of:)) : nil
+        guard let standing = await standing(ofDevice: named, failures: counted.sorted(), name: typed) else {
+            admitted.isBlind = records.isShared && call.countsGuesses
+            return proven
+        }
+        if let typed, let account = standing.account {
+            admitted.storedAccount = account
+            note(alias: typed, of: account)
+        }
+        return proven ?? (standing.knowsDevice ? device : nil)
     }
 
     /// Whether a device is known, as the store says; what it says of failures is taken over.
     ///
     /// - Parameter padding: keys that are looked up for the time that it takes.
     func knows(device key: String?, failures keys: [String], padding: [String] = []) async -> Bool {
+        await standing(ofDevice: key, failures: keys, padding: padding)?.knowsDevice ?? false
+    }
+
+    /// Nil where the store cannot be read.
+    private func standing(
+        ofDevice key: String?, failures keys: [String], padding: [String] = [], name: String? = nil
+    ) async -> LimitStanding? {
         do {
-            let standing = try await records.standing(ofDevice: key, failures: keys + padding, now: now() / 1000)
+            let standing = try await records.standing(
+                ofDevice: key, failures: keys + padding, name: name, now: now() / 1000)
             _ = adopt(standing.failures.filter { keys.contains($0.key) }, at: now())
-            return standing.knowsDevice
+            return standing
         } catch {
             logger.error("known devices and failed sign-ins cannot be looked up", metadata: ["error": "\(error)"])
-            return false
+            return nil
         }
     }
 

@@ -14,10 +14,13 @@ struct Failures: Sendable, Equatable {
     ///
     /// Attempts made at the same time count as if they had failed already: else any number of guesses would get in
     /// before the first has failed.
-    func wait(_ policy: LockoutPolicy, at milliseconds: Int64) -> Int64 {
+    ///
+    /// - Parameter gateways: how many let attempts through at the same time, each its share of those that are left, and
+    ///   one at least.
+    func wait(_ policy: LockoutPolicy, gateways: Int = 1, at milliseconds: Int64) -> Int64 {
         let lock = policy.lock(afterFailures: count) * 1000
         if lock > 0, lastAt + lock > milliseconds { return min(lastAt + lock - milliseconds, lock) }
-        guard pending > 0, count + Int64(pending) >= Int64(policy.after) else { return 0 }
-        return 1000
+        let share = max(1, (Int64(policy.after) - count) / Int64(max(1, gateways)))
+        return Int64(pending) >= share ? 1000 : 0
     }
 }

@@ -18,6 +18,8 @@ struct CountedLimit {
 /// The limits' state in memory. Times are milliseconds since 1970 unless they say otherwise.
 struct LimitState: Sendable {
     var settings: AccountLimitSettings
+    /// How many gateways share the records, as of the last call.
+    var gateways = 1
     private var counts: ExpiringTable<SlidingCount>
     private var failures: ExpiringTable<Failures>
     /// The accounts that names are of, each by what its failures are counted by.
@@ -66,7 +68,7 @@ struct LimitState: Sendable {
         }
         for key in keys {
             guard let policy = settings.lockout, let known = failures(of: key, at: now) else { continue }
-            note(.lockout, known.wait(policy, at: now))
+            note(.lockout, known.wait(policy, gateways: gateways, at: now))
         }
         return longest.map { LimitReached(cause: $0.cause, retryAfter: Int(($0.wait + 999) / 1000)) }
     }
@@ -84,16 +86,25 @@ struct LimitState: Sendable {
     }
 
     private mutating func count(_ counted: CountedLimit, at now: Int64) {
+        let before = counts.value(of: counted.key, at: now / 1000)?.window
         var known = count(of: counted, at: now) ?? SlidingCount(counted.limit, at: now)
         known.count()
         let endsAt = known.endsAt(counted.limit)
         counts.set(known, of: counted.key, endsAt: endsAt, at: now / 1000)
         // While the store cannot be written to, what waits for it is bounded as well.
         guard unwritten.count < settings.maximumKeys else { return }
+        // What others have counted in the window before is asked for with the first call of this one.
+        if before != known.window { ask(counted.key, window: known.window - 1, endsAt: endsAt) }
         unwritten[
             Unwritten(key: counted.key, window: known.window),
             default: CountRecord(key: counted.key, window: known.window, count: 0, endsAt: endsAt)
         ].count += 1
+    }
+
+    private mutating func ask(_ key: String, window: Int64, endsAt: Int64) {
+        let number = Unwritten(key: key, window: window)
+        guard unwritten[number] == nil else { return }
+        unwritten[number] = CountRecord(key: key, window: window, count: 0, endsAt: endsAt)
     }
 
     // MARK: Failures
@@ -179,7 +190,7 @@ struct LimitState: Sendable {
             if let proof = proofs.value(of: typed, at: now / 1000), proof >= failures.lastAt {
                 // Proven before it was known which account the name is of.
                 isCleared = forget(key, at: now)
-            } else if case let wait = failures.wait(policy, at: now), wait > 0 {
+            } else if case let wait = failures.wait(policy, gateways: gateways, at: now), wait > 0 {
                 refused[.lockout, default: 0] += 1
                 return .locked(LimitReached(cause: .lockout, retryAfter: Int((wait + 999) / 1000)))
             }

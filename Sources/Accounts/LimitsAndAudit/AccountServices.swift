@@ -14,6 +14,7 @@ package struct AccountServices: Sendable {
     package let steps: SignInSteps
     package let directSessions: DirectSessions
     package let names: AccountNames
+    package let passwordChanges: PasswordChanges
     package let audit: AuditTrail
     package let accountFlow: AccountFlow
     private let tally: AccountTally
@@ -23,13 +24,13 @@ package struct AccountServices: Sendable {
     private let place: LogPlace
 
     /// - Parameters:
-    ///   - limits: this one, `outbox`, `auditLog`, `steps`, `directSessions` and `names` outlast reloads. They follow
-    ///     `limitSettings`, `receivers` and `place` from ``adopt()`` on.
+    ///   - limits: this one, `outbox`, `auditLog`, `steps`, `directSessions`, `names` and `passwordChanges` outlast
+    ///     reloads. They follow `limitSettings`, `receivers` and `place` from ``adopt()`` on.
     ///   - sync: nil where no backend is told.
     ///   - attributesChanged: called for a user whose attributes may have changed; nil where nobody wants to know.
     package init(
         limits: AccountLimits, outbox: Outbox, auditLog: AuditLog, steps: SignInSteps,
-        directSessions: DirectSessions, names: AccountNames, audit: AuditTrail,
+        directSessions: DirectSessions, names: AccountNames, passwordChanges: PasswordChanges, audit: AuditTrail,
         sync: UserSync?, tally: AccountTally, limitSettings: AccountLimitSettings, receivers: [any OutboxReceiver],
         attributesChanged: (@Sendable (_ subject: String) async -> Void)? = nil, hashes: UserHashes, place: LogPlace
     ) {
@@ -39,6 +40,7 @@ package struct AccountServices: Sendable {
         self.steps = steps
         self.directSessions = directSessions
         self.names = names
+        self.passwordChanges = passwordChanges
         self.audit = audit
         self.tally = tally
         self.limitSettings = limitSettings

@@ -34,11 +34,17 @@ struct LimitsAndAudit: AccountGuard {
     }
 
     func admit(_ call: AccountCall) async throws(Refusal) -> Admission {
+        let admission: Admission
         do {
-            return Admission(call, try await limits.admit(LimitedCall(call)), limits)
+            admission = Admission(call, try await limits.admit(LimitedCall(call)), limits)
         } catch {
             throw .retryLater(.tooManyRequests, after: error.retryAfter, reason: .limit(error.cause))
         }
+        // Nobody guesses while nobody knows how often others have.
+        guard !admission.limited.isBlind else {
+            throw .retryLater(.serviceUnavailable, after: 5, reason: .account(.sessionRecordsUnavailable))
+        }
+        return admission
     }
 
     func identify(_ admission: inout Admission, as username: String?) async -> Int? {

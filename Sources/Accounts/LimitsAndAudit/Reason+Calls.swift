@@ -67,8 +67,8 @@ extension RequestFault {
         switch self {
         case .bodyTooLarge: true
         case .tokenMissing, .repeatedAuthorization, .repeatedToken, .crossSiteRequest, .noRoute, .hostNotServed,
-            .methodNotAllowed, .keysUnavailable, .attributesUnavailable, .identityTooLarge, .directCognito,
-            .clientDisconnected,
+            .methodNotAllowed, .keysUnavailable, .revocationsUnavailable, .attributesUnavailable, .identityTooLarge,
+            .directCognito, .clientDisconnected,
             .requestTimeout, .requestTooSlow, .crossOriginNotAllowed, .overloaded, .overloadedAddress,
             .webSocketHandshake, .webSocketVersion, .webSocketNotServed, .assertionNotSigned,
             .endpointWithoutService, .routeWithoutUpstream, .userSyncFailed, .invalidParameter:
@@ -98,9 +98,10 @@ extension AccountError {
         switch self {
         case .userDisabled: true
         case .invalidFields, .malformedJSON, .contentType, .notAnAccessToken, .invalidRefreshToken,
-            .expiredRefreshToken, .refreshTokenReused, .sessionEnded, .otherDevice, .invalidChallengeSession,
-            .expiredChallengeSession, .sessionRecordsUnavailable, .sealingFailed, .notRevoked, .attributeNotWritable,
-            .notASession, .sessionTooOld, .sessionIdle, .sessionKeysUnavailable, .sessionNotSigned, .unknownSession,
+            .expiredRefreshToken, .refreshTokenReused, .refreshUnderWay, .sessionEnded, .otherDevice,
+            .invalidChallengeSession, .expiredChallengeSession, .sessionRecordsUnavailable, .sealingFailed,
+            .notRevoked, .attributeNotWritable, .notASession, .sessionTooOld, .sessionIdle, .sessionKeysUnavailable,
+            .sessionNotSigned, .unknownSession,
             .roleConflict,
             .oauthParameters, .oauthGrantType, .oauthClient, .redirectURI, .hostedSignInEnded,
             .hostedSignInRefused, .hostedTokens, .invalidAuthorizationCode, .authorizationCodeReused,
@@ -112,8 +113,8 @@ extension AccountError {
     fileprivate var isOfMalformedBody: Bool {
         switch self {
         case .invalidFields, .malformedJSON, .contentType, .oauthParameters, .oauthGrantType: true
-        case .notAnAccessToken, .invalidRefreshToken, .expiredRefreshToken, .refreshTokenReused, .sessionEnded,
-            .otherDevice, .invalidChallengeSession, .expiredChallengeSession, .sessionRecordsUnavailable,
+        case .notAnAccessToken, .invalidRefreshToken, .expiredRefreshToken, .refreshTokenReused, .refreshUnderWay,
+            .sessionEnded, .otherDevice, .invalidChallengeSession, .expiredChallengeSession, .sessionRecordsUnavailable,
             .sealingFailed, .notRevoked, .attributeNotWritable, .notASession, .sessionTooOld, .sessionIdle,
             .sessionKeysUnavailable, .sessionNotSigned, .unknownSession, .roleConflict, .userDisabled,
             .oauthClient, .redirectURI, .hostedSignInEnded, .hostedSignInRefused, .hostedTokens,
@@ -129,7 +130,7 @@ extension AccountError {
         case .refreshTokenReused: .reused
         case .otherDevice: .usedByOtherDevice
         case .sessionEnded: .ended
-        case .malformedJSON, .contentType, .invalidFields, .notAnAccessToken, .invalidRefreshToken,
+        case .malformedJSON, .contentType, .invalidFields, .notAnAccessToken, .invalidRefreshToken, .refreshUnderWay,
             .invalidChallengeSession, .expiredChallengeSession, .sessionRecordsUnavailable, .sealingFailed,
             .notRevoked, .attributeNotWritable, .notASession, .sessionKeysUnavailable, .sessionNotSigned,
             .unknownSession, .roleConflict, .userDisabled,
@@ -159,9 +160,10 @@ extension CognitoErrorKind {
         switch self {
         case .badCredentials, .userNotFound, .codeMismatch: true
         // Where they look like a wrong password they lock as one does.
-        case .userNotConfirmed, .userDisabled, .temporaryPasswordExpired, .rejectedByTrigger, .lockedOut:
+        case .userNotConfirmed, .passwordResetRequired, .userDisabled, .temporaryPasswordExpired, .rejectedByTrigger,
+            .lockedOut:
             error == .notAuthorized
-        case .passwordResetRequired, .usernameExists, .alreadyConfirmed, .invalidPassword, .codeExpired,
+        case .usernameExists, .alreadyConfirmed, .invalidPassword, .codeExpired,
             .deliveryFailed, .secondFactorMissing, .deviceUnknown, .invalidSession, .tokenRevoked, .tokenExpired,
             .scopeMissing, .tokenReused, .clientSecretRefused, .clientUnknown, .signatureRefused,
             .credentialsMissing, .flowNotEnabled, .poolMisconfigured, .blockedByFirewall, .throttled,

@@ -21,6 +21,8 @@ struct RefreshSessions: Sendable {
     let records: any SessionRecords
     let poolID: String
     let keys: SealingKeyRing
+    /// Those of the pool's other app clients.
+    var otherKeys: [SealingKeyRing] = []
     let now: @Sendable () -> Int64
 
     /// A session that has been ended, as far as others must hear of it.
@@ -58,7 +60,7 @@ struct RefreshSessions: Sendable {
     }
 
     /// A session that is not known here began before the records did: what Cognito says of it counts.
-    private func standing(of generation: Int64, in record: SessionRecord?) -> RefreshStanding {
+    func standing(of generation: Int64, in record: SessionRecord?) -> RefreshStanding {
         guard let record else { return .current }
         guard record.endedAt == nil else { return .ended }
         // A record that is behind has lost its last steps with the machine's power.
@@ -101,9 +103,22 @@ struct RefreshSessions: Sendable {
         try await records.end(family: family, originIDs: originIDs, poolID: poolID, at: now()).compactMap(ended)
     }
 
-    /// - Parameter family: of the session that goes on; nil: none does.
-    func endAll(of subject: String, except family: [UInt8]? = nil) async throws -> [Ended] {
-        try await records.endAll(subject: subject, poolID: poolID, except: family, at: now()).compactMap(ended)
+    /// - Parameters:
+    ///   - family: of the session that goes on; nil: none does.
+    ///   - latest: until when sign-ins are meant, in seconds since 1970; nil: all are.
+    func endAll(
+        of subject: String, except family: [UInt8]? = nil, signedInUntil latest: Int64? = nil
+    ) async throws -> [Ended] {
+        guard let latest else {
+            return try await records.endAll(subject: subject, poolID: poolID, except: family, at: now())
+                .compactMap(ended)
+        }
+        var ended: [Ended] = []
+        for session in try await openSessions(of: subject) where session.endedAt == nil {
+            guard session.signedInAt <= latest, session.family != family else { continue }
+            ended += try await end(family: session.family, originIDs: [])
+        }
+        return ended
     }
 
     func forget(_ subject: String) async throws {
@@ -116,10 +131,13 @@ struct RefreshSessions: Sendable {
 
     /// Nil for a record whose key is gone, and with it every use of its token.
     func ended(_ record: SessionRecord) -> Ended? {
-        guard let sealed = try? SealedRefreshToken(opening: Secret(record.token), with: keys, poolID: poolID) else {
-            return nil
+        let rings = [keys] + otherKeys
+        let opened = rings.lazy.compactMap { ring in
+            try? SealedRefreshToken(opening: Secret(record.token), with: ring, poolID: poolID)
         }
-        return Ended(originID: record.originID, clientID: sealed.clientID, refreshToken: sealed.refreshToken)
+        return opened.first.map {
+            Ended(originID: record.originID, clientID: $0.clientID, refreshToken: $0.refreshToken)
+        }
     }
 
     // MARK: Answers

@@ -1,5 +1,7 @@
+internal import Cryptography
 package import Logging
 package import Pipeline
+internal import Sealing
 
 /// Does something with the records of sessions and users.
 ///
@@ -12,6 +14,20 @@ package func usingRecords<Value>(
     } catch {
         logger.error(
             "the session records cannot be used", metadata: ["request_id": "\(requestID)", "error": "\(error)"])
-        throw .retryLater(.serviceUnavailable, after: 5, reason: .account(.sessionRecordsUnavailable))
+        throw .recordsUnavailable
+    }
+}
+
+extension SealingKeyRing {
+    /// - Throws: 503 for a text that does not open, if another gateway may have sealed it with a key that this one could
+    ///   not read yet. A 401 would sign the user out.
+    func requireKey(of text: Secret) throws(Refusal) {
+        guard !mayLackKey(of: text) else { throw .recordsUnavailable }
+    }
+}
+
+extension Refusal {
+    fileprivate static var recordsUnavailable: Refusal {
+        .retryLater(.serviceUnavailable, after: 5, reason: .account(.sessionRecordsUnavailable))
     }
 }

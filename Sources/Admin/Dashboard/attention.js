@@ -26,6 +26,7 @@ const OWN_FAULTS = {
   "session-keys-unavailable": "There are no keys for sessions",
   "sealing-failed": "Refresh tokens cannot be sealed",
   "assertion-not-signed": "Assertions cannot be signed",
+  "revocations-unavailable": "Nobody knows which tokens are revoked",
   "overloaded": "More came than limits let in",
   "overloaded-address": "More came from one address than limits let in",
   "upstream-overloaded": "More waited for an upstream than may",
@@ -34,7 +35,7 @@ const OWN_FAULTS = {
 /** A list of {level, text}, where level is "bad", "warn" or "note". */
 function attention(status, readings, readiness) {
   const found = [
-    ...whole(status, readiness), ...settings(status), ...store(status), ...certificates(status), ...upstreams(status, readings),
+    ...whole(status, readiness), ...settings(status), ...store(status), ...revocationList(status), ...replicas(status), ...certificates(status), ...upstreams(status, readings),
     ...keys(status), ...answers(readings), ...ownFaults(readings), ...spikes(readings), ...signIns(readings),
     ...room(status), ...losses(status, readings),
   ];
@@ -61,6 +62,36 @@ function* store(status) {
   if (!status.store || status.store.writable) return;
   const lost = status.store.needed ? "no sign-in, refresh or sign-out can be stored" : "no revocation can be stored";
   yield { level: "bad", text: `The store cannot be written, ${lost}: ${status.store.error}` };
+}
+
+/** A list that several gateways share is read at least every second. */
+function* revocationList(status) {
+  const list = status.revocation_list;
+  if (!list) return;
+  const age = `The list of revocations is ${lasting(list.age_seconds)} old`;
+  if (list.too_old) {
+    yield { level: "bad", text: `${age}: no token is accepted until the database can be read` };
+  } else if (list.age_seconds >= 5) {
+    yield { level: list.age_seconds >= 30 ? "bad" : "warn", text: `${age}: what other gateways revoke is not known here` };
+  }
+}
+
+/** The other gateways, and how far they are from this one. */
+function* replicas(status) {
+  const known = status.replicas ?? [];
+  const own = known.find((each) => each.this);
+  for (const each of known) {
+    const is = `Gateway ${each.name} (${each.id.slice(0, 8)})`;
+    if (each.state === "lost") {
+      yield { level: "warn", text: `${is} has not been heard of for ${lasting(each.heard_seconds_ago)}, and did not end in good order` };
+    } else if (each.state === "alive" && !each.this && each.list_age_seconds >= 5) {
+      yield { level: "warn", text: `${is} has a list of revocations that is ${lasting(each.list_age_seconds)} old` };
+    }
+  }
+  const alive = known.filter((each) => each.state === "alive");
+  const others = (field) => own && alive.some((each) => each[field] !== own[field]);
+  if (others("version")) yield { level: "note", text: `Gateways run different versions: ${[...new Set(alive.map((each) => each.version))].join(", ")}` };
+  if (others("configuration")) yield { level: "note", text: "Gateways run different configurations" };
 }
 
 function* certificates(status) {

@@ -87,6 +87,7 @@ function show(status, metrics, readiness) {
   showProblems(lastProblems.length > 0 ? lastProblems : [{ level: "good", text: "Nothing needs attention." }]);
   showFigures(status, readings);
   showUpstreams(status, readings);
+  showReplicas(status);
   showIssuers(status);
   showRoutes(readings);
   showAccountCalls(readings);

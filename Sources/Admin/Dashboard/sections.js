@@ -58,6 +58,23 @@ function showUpstreams(status, readings) {
 
 function ejected(server) { return server.ejections > 0 ? `ejected ${count(server.ejections)}×` : ""; }
 
+const REPLICA_KINDS = { alive: "good", lost: "bad", ended: "note" };
+
+/** The section is there only where gateways share a database. */
+function showReplicas(status) {
+  element("replica-section").hidden = !status.replicas;
+  const ago = (seconds) => ({ text: seconds === null ? "–" : lasting(seconds), kind: "number" });
+  fill("replicas", (status.replicas ?? []).map((each) => [
+    { text: each.name, note: `${each.id.slice(0, 8)}${each.this ? ", this one" : ""}` },
+    { text: each.state, note: `since ${lasting(serverTime(status) - each.started_at)}`, kind: REPLICA_KINDS[each.state] },
+    ago(each.heard_seconds_ago),
+    each.state === "ended" ? ago(null) : ago(each.list_age_seconds),
+    { text: each.version, note: each.configuration },
+  ]), "None is known.");
+  const list = status.revocation_list;
+  say(element("replica-note"), list ? (list.notified ? "Revocations are announced by the database." : "Revocations are asked for four times a second.") : "");
+}
+
 function showIssuers(status) {
   fill("issuers", status.issuers.map((issuer) => [
     { text: issuer.name, note: issuer.issuer },

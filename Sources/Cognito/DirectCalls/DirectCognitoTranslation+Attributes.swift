@@ -25,6 +25,21 @@ extension DirectCognitoTranslation {
         }
     }
 
+    /// The input with the keys of `ClientMetadata` that the settings list. Others reach no trigger: SDKs add keys of
+    /// their own, so that a refusal would end sign-ins that need none of them.
+    func withListedMetadata(_ input: JSONObject) throws(DirectCognitoRefusal) -> JSONObject {
+        var listed = input
+        for (name, value) in input where Self.folded(name) == Self.folded("ClientMetadata") {
+            listed[name] = nil
+            guard value == .null || value.objectValue != nil else { throw .malformed }
+            guard name.hasSameBytes(as: "ClientMetadata") else { continue }
+            var metadata: JSONObject = [:]
+            for key in pool.settings.choice.metadataKeys { metadata[key] = value[key] }
+            if !metadata.isEmpty { listed[name] = .object(metadata) }
+        }
+        return listed
+    }
+
     private func check(_ names: [String], orEmail isRegistration: Bool) throws(DirectCognitoRefusal) {
         for name in names where !pool.settings.writableAttributes.contains(name) {
             guard isRegistration, name.utf8.elementsEqual("email".utf8) else { throw .attributeNotWritable }

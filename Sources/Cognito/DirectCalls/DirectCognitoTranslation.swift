@@ -68,6 +68,7 @@ package struct DirectCognitoTranslation: Sendable {
     ) throws(DirectCognitoRefusal) -> TranslatedCall {
         guard let proof = ClientOperation.proof(of: operation) else { throw .notCarriedOut }
         try checkAttributes(operation, input)
+        let input = try withListedMetadata(input)
         var call = TranslatedCall(operation, input)
         switch proof {
         case .secretHash:

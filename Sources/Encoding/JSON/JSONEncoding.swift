@@ -6,7 +6,7 @@ extension JSON {
         return output
     }
 
-    private func append(to output: inout [UInt8]) {
+    fileprivate func append(to output: inout [UInt8]) {
         switch self {
         case .null: output.append(contentsOf: "null".utf8)
         case .bool(let value): output.append(contentsOf: (value ? "true" : "false").utf8)
@@ -25,21 +25,32 @@ extension JSON {
 
     fileprivate static func append(_ text: String, to output: inout [UInt8]) {
         output.append(UInt8(ascii: "\""))
-        for byte in text.utf8 {
-            switch byte {
-            case UInt8(ascii: "\""), UInt8(ascii: "\\"): output.append(contentsOf: [UInt8(ascii: "\\"), byte])
-            case 0x08: output.append(contentsOf: "\\b".utf8)
-            case 0x09: output.append(contentsOf: "\\t".utf8)
-            case 0x0a: output.append(contentsOf: "\\n".utf8)
-            case 0x0c: output.append(contentsOf: "\\f".utf8)
-            case 0x0d: output.append(contentsOf: "\\r".utf8)
-            case 0..<0x20, 0x7f:
-                output.append(contentsOf: "\\u00".utf8)
-                output.append(contentsOf: Hexadecimal.encode(byte).utf8)
-            default: output.append(byte)
-            }
+        // Most texts need no escape at all, and tokens are long.
+        if text.utf8.contains(where: isEscaped) {
+            for byte in text.utf8 { append(byte, to: &output) }
+        } else {
+            output.append(contentsOf: text.utf8)
         }
         output.append(UInt8(ascii: "\""))
+    }
+
+    private static func isEscaped(_ byte: UInt8) -> Bool {
+        byte < 0x20 || byte == 0x7f || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")
+    }
+
+    private static func append(_ byte: UInt8, to output: inout [UInt8]) {
+        switch byte {
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"): output.append(contentsOf: [UInt8(ascii: "\\"), byte])
+        case 0x08: output.append(contentsOf: "\\b".utf8)
+        case 0x09: output.append(contentsOf: "\\t".utf8)
+        case 0x0a: output.append(contentsOf: "\\n".utf8)
+        case 0x0c: output.append(contentsOf: "\\f".utf8)
+        case 0x0d: output.append(contentsOf: "\\r".utf8)
+        case _ where isEscaped(byte):
+            output.append(contentsOf: "\\u00".utf8)
+            output.append(contentsOf: Hexadecimal.encode(byte).utf8)
+        default: output.append(byte)
+        }
     }
 }
 
@@ -53,7 +64,7 @@ extension JSONObject {
             if index > 0 { output.append(UInt8(ascii: ",")) }
             JSON.append(member.name, to: &output)
             output.append(UInt8(ascii: ":"))
-            output.append(contentsOf: member.value.encoded())
+            member.value.append(to: &output)
         }
         output.append(UInt8(ascii: "}"))
     }

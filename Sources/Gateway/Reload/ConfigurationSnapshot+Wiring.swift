@@ -4,6 +4,7 @@ internal import Keys
 internal import Listener
 internal import Proxy
 internal import Settings
+internal import Store
 internal import Telemetry
 
 extension ConfigurationSnapshot {
@@ -23,7 +24,10 @@ extension ConfigurationSnapshot {
         for (service, policy) in zip(plan.keyServices, Wiring.keySetPolicies(settings)) { service.adopt(policy) }
         if let schedule = RotationSchedule.assertionKeys(settings) { plan.assertionKeys?.adopt(schedule) }
         if let schedule = RotationSchedule.sessionKeys(settings) { plan.sessionKeys?.keys.adopt(schedule) }
+        sharedKeys.sealing?.adopt(.sealingKeys(settings, isShared: true))
         plan.revocations?.adopt(maximumCount: settings.limits.revocations)
+        plan.revocations?.adopt(Wiring.staleness(settings))
+        replicas?.adopt(configuration: settings.digest)
         accountServices?.adopt()
         accessLog?.use(accountServices?.hashes, places.access.format, write: places.access.write)
     }

@@ -13,9 +13,12 @@ enum RestartSettings {
             ("admin.address", "\(old.adminAddress)", "\(new.adminAddress)"),
             ("state_directory", old.stateDirectory, new.stateDirectory),
         ]
-        return values.filter { $0.old != $0.new }.map {
-            new.error(of: $0.key, "a change takes a restart (in use: \($0.old); now in the file: \($0.new))")
-        }.sorted { $0.line < $1.line }
+        let state = old.state == new.state ? [] : [new.error(of: "state", "a change takes a restart")]
+        return
+            (state
+            + values.filter { $0.old != $0.new }.map {
+                new.error(of: $0.key, "a change takes a restart (in use: \($0.old); now in the file: \($0.new))")
+            }).sorted { $0.line < $1.line }
     }
 
     /// How many event loops there are to be.

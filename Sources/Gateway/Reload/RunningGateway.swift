@@ -309,6 +309,7 @@ actor RunningGateway {
     private func noteEnd() async {
         guard let store = snapshot.store else { return }
         do {
+            try await snapshot.replicas?.end()
             try await store.endInGoodOrder(now: WallClock.seconds())
         } catch {
             // The next start takes it for a kill, which costs nobody anything.

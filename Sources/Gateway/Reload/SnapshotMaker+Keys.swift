@@ -11,43 +11,43 @@ internal import Store
 extension SnapshotMaker {
     // MARK: Keys of the gateway's own
 
-    /// The service from before has read its file again by then: a rotation by command is followed at once.
+    /// The service from before has read its keys again by then: a rotation by command is followed at once.
     func assertionKeys(
-        _ settings: GatewaySettings, _ clock: (any RecordClock)?, after previous: ConfigurationSnapshot?
-    ) throws -> AssertionKeyService? {
+        _ settings: GatewaySettings, _ rings: KeyRings, _ clock: (any RecordClock)?,
+        after previous: ConfigurationSnapshot?
+    ) async throws -> AssertionKeyService? {
         guard let schedule = RotationSchedule.assertionKeys(settings) else { return nil }
         let service =
             previous?.plan.assertionKeys
             ?? AssertionKeyService(
-                file: KeyRingFile(.assertion, stateDirectory: settings.stateDirectory), schedule: schedule,
-                logger: logger, now: Self.rotationTime(clock),
+                storage: rings[.assertion], schedule: schedule, logger: logger, now: Self.rotationTime(clock),
                 publish: { [directory] in directory.refreshAssertionKeys() })
-        try service.follow()
+        try await service.follow()
         return service
     }
 
-    /// As ``assertionKeys(_:_:after:)``.
+    /// As ``assertionKeys(_:_:_:after:)``.
     func sessionKeys(
-        _ settings: GatewaySettings, _ clock: (any RecordClock)?, after previous: ConfigurationSnapshot?
-    ) throws -> SessionKeyService? {
+        _ settings: GatewaySettings, _ rings: KeyRings, _ clock: (any RecordClock)?,
+        after previous: ConfigurationSnapshot?
+    ) async throws -> SessionKeyService? {
         guard let schedule = RotationSchedule.sessionKeys(settings) else { return nil }
         let service =
             previous?.plan.sessionKeys
             ?? SessionKeyService(
                 AssertionKeyService(
-                    file: KeyRingFile(.session, stateDirectory: settings.stateDirectory), schedule: schedule,
-                    logger: logger, now: Self.rotationTime(clock),
+                    storage: rings[.session], schedule: schedule, logger: logger, now: Self.rotationTime(clock),
                     publish: { [directory] in
                         directory.refreshAssertionKeys()
                         directory.refreshKeySets()
                     }))
-        try service.keys.follow()
+        try await service.keys.follow()
         return service
     }
 
     /// Seconds since 1970. A clock that is wrong for a while must not have keys removed that are still needed: where
     /// there are records, their clock counts.
-    private static func rotationTime(_ clock: (any RecordClock)?) -> @Sendable () -> Int64 {
+    static func rotationTime(_ clock: (any RecordClock)?) -> @Sendable () -> Int64 {
         { [clock] in
             let now = WallClock.seconds()
             return clock?.believedTime(now) ?? now

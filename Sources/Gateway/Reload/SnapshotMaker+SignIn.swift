@@ -20,26 +20,33 @@ extension SnapshotMaker {
     ) async throws -> SessionEnds? {
         guard settings.signIn.apple != nil, let records, let revocations else { return previous?.sessionEnds }
         return try await SessionEnds.make(
-            settings, records.users, revocations, logger: logger, after: previous?.sessionEnds)
+            settings, records.users, revocations, logger: logger, now: records.time, after: previous?.sessionEnds)
     }
 
     func sessionEndpoints(
         _ settings: GatewaySettings, _ records: GatewayRecords?, _ ends: SessionEnds?, _ keys: SessionKeyService?,
-        _ keyServices: [KeySetService], _ accountServices: AccountServices?, after previous: ConfigurationSnapshot?
+        _ ownKeys: GatewayKeys, _ keyServices: [KeySetService], _ accountServices: AccountServices?,
+        after previous: ConfigurationSnapshot?
     ) async throws -> SessionEndpoints? {
         guard let apple = settings.signIn.apple, let records, let ends, let accountServices,
             let issuerKeys = keyServices.first(where: { $0.issuer.name == apple.issuer }),
             let issuer = settings.trustedIssuers.first(where: { $0.name == apple.issuer })
         else { return nil }
-        let sessions = try keys.flatMap { keys in
-            try Wiring.userSessions(
-                settings, Wiring.SessionDependencies(users: records.users, ends: ends, keys: keys, logger: logger),
+        let sealingKeys = try ownKeys.ownSealingKeys()
+        let sessions = keys.flatMap { keys in
+            Wiring.userSessions(
+                settings,
+                Wiring.SessionDependencies(
+                    users: records.users, ends: ends, keys: keys, time: records.time, sealingKeys: sealingKeys,
+                    logger: logger),
                 after: previous?.plan.sessions?.sessions)
         }
         let signIn = try await Wiring.appleSignIn(
             settings, apple, issuer,
             Wiring.AppleDependencies(
-                keys: issuerKeys, records: records.users, outbox: accountServices.outbox,
+                keys: issuerKeys, records: records.users, sealingKeys: sealingKeys,
+                shared: try Wiring.sharedValues(settings, records, ownKeys), time: records.time,
+                outbox: accountServices.outbox,
                 previous: previous?.plan.sessions?.apple,
                 fetcher: { try await tracedFetcher(plain: $0) }, logger: logger))
         return SessionEndpoints(
@@ -51,14 +58,16 @@ extension SnapshotMaker {
 
     func accounts(
         _ settings: GatewaySettings, _ records: GatewayRecords?, _ revocations: RevocationService?,
-        _ accountServices: AccountServices?, after previous: ConfigurationSnapshot?
+        _ ownKeys: GatewayKeys, _ accountServices: AccountServices?, after previous: ConfigurationSnapshot?
     ) async throws -> [AccountGroup] {
         guard let records, let revocations, let accountServices else { return [] }
         return try await Wiring.accounts(
             settings,
             Wiring.AccountDependencies(
-                fetcher: { try await tracedFetcher(plain: $0) }, sessions: records.sessions,
-                codes: records.codes, flow: accountServices.accountFlow,
+                fetcher: { try await tracedFetcher(plain: $0) },
+                sealingKeys: { try ownKeys.ownSealingKeys() }, sessions: records.sessions, codes: records.codes,
+                passwordChanges: accountServices.passwordChanges,
+                time: records.time, flow: accountServices.accountFlow,
                 revoke: { try await revocations.revoke($0) },
                 isRevoked: { revocations.current.revokes($0) }, revocationTime: revocations.revocationTime,
                 logger: logger),
@@ -83,8 +92,8 @@ extension SnapshotMaker {
 
     /// The service that carries out direct calls; nil if they are refused.
     func directCalls(
-        _ settings: GatewaySettings, _ records: GatewayRecords?, _ accountServices: AccountServices?,
-        _ revocations: RevocationService?, _ accounts: [AccountGroup]
+        _ settings: GatewaySettings, _ records: GatewayRecords?, _ ownKeys: GatewayKeys,
+        _ accountServices: AccountServices?, _ revocations: RevocationService?, _ accounts: [AccountGroup]
     ) async throws -> DirectCognitoCalls? {
         guard settings.directCognito.mode == .translate, let records, let accountServices, let revocations else {
             return nil
@@ -93,6 +102,7 @@ extension SnapshotMaker {
             pools: try await Wiring.directPools(settings) { try await tracedFetcher(plain: $0) },
             flow: accountServices.accountFlow, steps: accountServices.steps,
             sessions: accountServices.directSessions,
+            shared: try Wiring.sharedValues(settings, records, ownKeys),
             revoke: { try await revocations.revoke($0) }, accounts: accounts.flatMap(\.members).map(\.accounts),
             forget: { try await records.sessions.forget(subject: $0, poolID: $1) },
             isRevoked: { revocations.current.revokes($0) }, revocationTime: revocations.revocationTime,
@@ -102,7 +112,8 @@ extension SnapshotMaker {
     /// The limits and the audit of account calls.
     func accountServices(
         _ settings: GatewaySettings, _ records: GatewayRecords?, _ assertionKeys: AssertionKeyService?,
-        _ places: LogPlaces, _ userAttributes: UserAttributeService?, after previous: ConfigurationSnapshot?
+        _ ownKeys: GatewayKeys, _ places: LogPlaces, _ userAttributes: UserAttributeService?,
+        after previous: ConfigurationSnapshot?
     ) async throws -> AccountServices? {
         guard let records else { return nil }
         let attributesChanged = userAttributes.map { [directory] service in
@@ -114,7 +125,7 @@ extension SnapshotMaker {
         return try await AccountServices(
             settings,
             AccountServices.Dependencies(
-                assertionKeys: assertionKeys, records: records, auditPlace: places.audit,
+                assertionKeys: assertionKeys, keys: ownKeys, records: records, auditPlace: places.audit,
                 fetcher: { try await tracedFetcher(plain: $0) }, recent: recent, tally: accountTally,
                 attributesChanged: attributesChanged, logger: logger),
             after: previous?.accountServices)

@@ -1,7 +1,9 @@
 internal import Accounts
 internal import Admin
 internal import Clocks
+internal import Cryptography
 internal import Curl
+internal import Encoding
 internal import HTTPClient
 internal import Keys
 internal import Listener
@@ -38,6 +40,9 @@ struct SnapshotMaker: Sendable {
         do {
             return try await snapshot(of: settings, after: previous)
         } catch {
+            if let error = error as? SharedKeyError {
+                throw SettingsErrors(errors: [settings.error(of: SharedKeyError.setting, error.description)])
+            }
             guard let error = error as? KeyFileError ?? (error as? StartupError)?.ofStateDirectory, !error.mayPass
             else {
                 throw error
@@ -58,18 +63,23 @@ struct SnapshotMaker: Sendable {
         let store = try await store(settings, after: previous)
         let records = store?.records
         let revocations = try await revocations(settings, records, after: previous)
-        let assertionKeys = try assertionKeys(settings, records?.clock, after: previous)
-        let sessionKeys = try sessionKeys(settings, records?.clock, after: previous)
+        let replicas = try await replicas(settings, records, revocations, after: previous)
+        let ownKeys = try await ownKeys(settings, store, after: previous)
+        let assertionKeys = try await assertionKeys(settings, ownKeys.rings, records?.clock, after: previous)
+        let sessionKeys = try await sessionKeys(settings, ownKeys.rings, records?.clock, after: previous)
         let userAttributes = try await userAttributes(settings, after: previous)
         let accountServices = try await accountServices(
-            settings, records, assertionKeys, places, userAttributes, after: previous)
+            settings, records, assertionKeys, ownKeys, places, userAttributes, after: previous)
+        if let replicas {
+            accountServices?.limits.share { max(1, replicas.known.count { $0.state == .alive }) }
+        }
         let accessLog = Self.accessLog(settings, places, accountServices?.hashes, after: previous)
         let tracing = try await traceService(settings, after: previous)
         let sessionEnds = try await sessionEnds(settings, records, revocations, after: previous)
         let keyServices = try await keyServices(settings, issuers, sessionKeys, after: previous)
         let endpoints = try await sessionEndpoints(
-            settings, records, sessionEnds, sessionKeys, keyServices, accountServices, after: previous)
-        let accounts = try await accounts(settings, records, revocations, accountServices, after: previous)
+            settings, records, sessionEnds, sessionKeys, ownKeys, keyServices, accountServices, after: previous)
+        let accounts = try await accounts(settings, records, revocations, ownKeys, accountServices, after: previous)
         let plan = ServingPlan(
             gate: gate, upstreamOfRoute: Wiring.upstreamOfRoute(gate, upstreams), upstreams: served,
             timeoutsOfRoute: Wiring.timeoutsOfRoute(settings, gate, upstreams),
@@ -80,7 +90,8 @@ struct SnapshotMaker: Sendable {
             userAttributes: userAttributes,
             directCognito: DirectCognitoAnswer(
                 loginPath: (settings.signIn.cognito?.prefix ?? "/api/v1/auth") + "/login"),
-            directCalls: try await directCalls(settings, records, accountServices, revocations, accounts),
+            directCalls: try await directCalls(
+                settings, records, ownKeys, accountServices, revocations, accounts),
             directApplications: previous?.plan.directApplications ?? ApplicationTally(),
             audit: accountServices?.audit, trustedProxies: TrustedProxies(settings.trustedProxies),
             assertionKeys: assertionKeys, sessionKeys: sessionKeys,
@@ -96,10 +107,12 @@ struct SnapshotMaker: Sendable {
             settings: settings, plan: plan, metrics: metrics.successors(labels), listeners: listeners,
             checks: try await checks(served, after: previous), accessLog: accessLog, store: store,
             upkeep: previous?.upkeep ?? records.map { StoreUpkeep($0, logger: logger) { WallClock.seconds() } },
-            storeWatch: previous?.storeWatch ?? store.map { StoreWatch($0, logger: logger) }, places: places,
+            storeWatch: previous?.storeWatch ?? store.map { StoreWatch($0, logger: logger) }, replicas: replicas,
+            places: places,
             sessionEnds: sessionEnds, grantValidation: endpoints?.grantValidation,
-            accountServices: accountServices,
-            unredeemedCodes: UnredeemedCodes(accounts.flatMap(\.members).map(\.accounts)))
+            accountServices: accountServices, sharedKeys: ownKeys.shared,
+            unredeemedCodes: UnredeemedCodes(accounts.flatMap(\.members).map(\.accounts)),
+            leftOverSessions: LeftOverSessions(accounts.flatMap(\.members).map(\.accounts)))
     }
 
     func fetcher(
@@ -184,8 +197,8 @@ struct SnapshotMaker: Sendable {
         _ settings: GatewaySettings, after previous: ConfigurationSnapshot?
     ) async throws -> (any StateStore)? {
         if let known = previous?.store { return known }
-        guard !settings.issuers.isEmpty else { return nil }
-        return try await GatewayStore.openToServe(in: settings.stateDirectory)
+        guard !settings.issuers.isEmpty || settings.state != nil else { return nil }
+        return try await GatewayState.openToServe(settings)
     }
 
     // MARK: Revocations
@@ -195,20 +208,45 @@ struct SnapshotMaker: Sendable {
         _ settings: GatewaySettings, _ records: GatewayRecords?, after previous: ConfigurationSnapshot?
     ) async throws -> RevocationService? {
         guard let records else { return nil }
+        // It follows the store by itself: a reload has nothing to wait for.
+        if let known = previous?.plan.revocations { return known }
         let clock = records.clock
-        let service =
-            previous?.plan.revocations
-            ?? RevocationService(
-                records: records.revocations,
-                maximumCount: settings.limits.revocations, logger: logger,
-                now: { clock.pruningTime(WallClock.seconds()) },
-                revocationTime: { clock.latestTime(WallClock.seconds()) },
-                publish: { [directory] in await directory.refreshRevocations() })
+        let service = RevocationService(
+            records: records.revocations,
+            maximumCount: settings.limits.revocations, logger: logger,
+            now: { clock.pruningTime(WallClock.seconds()) },
+            revocationTime: { clock.latestTime(WallClock.seconds()) }, staleness: Wiring.staleness(settings),
+            publish: { [directory] in await directory.refreshRevocations() })
         do {
             try await service.follow()
         } catch {
             throw StartupError(description: "revocations cannot be read: \(error)")
         }
+        return service
+    }
+
+    // MARK: The other gateways
+
+    /// The others know of this one, and windows that killed ones have left open are open, before anything is served.
+    private func replicas(
+        _ settings: GatewaySettings, _ records: GatewayRecords?, _ revocations: RevocationService?,
+        after previous: ConfigurationSnapshot?
+    ) async throws -> ReplicaService? {
+        if let known = previous?.replicas { return known }
+        guard let replicas = records?.replicas, let revocations else { return nil }
+        let service = ReplicaService(
+            replicas, id: Hexadecimal.encode(SecureRandom.bytes(8)), name: HostName.current,
+            version: GatehouseVersion.current, configuration: settings.digest,
+            patience: Wiring.staleness(settings)?.after ?? 0, logger: logger
+        ) { [revocations] in
+            revocations.standing.map { .init(position: $0.position, age: $0.age) }
+        }
+        do {
+            try await service.begin()
+        } catch {
+            throw StartupError(description: "the other gateways cannot be told of this one: \(error)")
+        }
+        revocations.afterReading { [weak service] in service?.listWasRead() }
         return service
     }
 }

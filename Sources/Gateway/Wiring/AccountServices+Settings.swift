@@ -15,6 +15,7 @@ extension AccountServices {
     /// The dependencies of a service.
     struct Dependencies: Sendable {
         var assertionKeys: AssertionKeyService?
+        var keys: GatewayKeys
         var records: GatewayRecords
         /// Where audit lines go.
         var auditPlace: LogPlace
@@ -35,9 +36,8 @@ extension AccountServices {
         _ settings: GatewaySettings, _ dependencies: Dependencies, after previous: AccountServices?
     ) async throws {
         // Before the audit log's key, of which it comes where that is there already.
-        let limitsKey = try Self.limitsKey(settings.stateDirectory)
-        let key = try Self.auditKey(settings.stateDirectory)
-        let hashes = UserHashes(key: key)
+        let limitsKey = try await Self.limitsKey(dependencies.keys.rings)
+        let hashes = try await Self.hashes(dependencies.keys)
         let notified = try await Self.receivers(settings, dependencies)
         let receivers = notified + [try await Self.apple(settings, dependencies)].compactMap { $0 }
         let place = dependencies.auditPlace
@@ -46,9 +46,10 @@ extension AccountServices {
             (limits, outbox, auditLog, steps) = (previous.limits, previous.outbox, previous.auditLog, previous.steps)
         } else {
             let records = dependencies.records
-            limits = try await Self.limits(settings.accountLimits, limitsKey, records.limits, dependencies.logger)
+            limits = try await Self.limits(settings.accountLimits, limitsKey, records, dependencies.logger)
             outbox = Outbox(
-                records: records.outbox, logger: dependencies.logger, now: { WallClock.milliseconds() })
+                records: records.outbox, logger: dependencies.logger,
+                now: records.milliseconds { WallClock.milliseconds() })
             auditLog = AuditLog(AuditEncoder(hashes, place.format), write: place.write)
             steps = SignInSteps { WallClock.seconds() }
         }
@@ -65,16 +66,23 @@ extension AccountServices {
             settings.userSync, notified, outbox, dependencies.logger, makeKey)
         self.init(
             limits: limits, outbox: outbox, auditLog: auditLog, steps: steps,
-            directSessions: previous?.directSessions ?? DirectSessions { WallClock.seconds() },
-            names: previous?.names ?? Self.names(limitsKey, dependencies), audit: audit, sync: sync,
-            tally: dependencies.tally, limitSettings: settings.accountLimits, receivers: receivers,
+            directSessions: previous?.directSessions
+                ?? DirectSessions(records: dependencies.records.directSessions) { WallClock.seconds() },
+            names: previous?.names ?? Self.names(limitsKey, dependencies),
+            passwordChanges: previous?.passwordChanges ?? Self.passwordChanges(dependencies.records), audit: audit,
+            sync: sync, tally: dependencies.tally, limitSettings: settings.accountLimits, receivers: receivers,
             attributesChanged: dependencies.attributesChanged, hashes: hashes, place: place)
     }
 
     private static func names(_ key: Secret, _ dependencies: Dependencies) -> AccountNames {
         AccountNames(
             key: key, records: dependencies.records.sessions, logger: dependencies.logger,
-            now: { WallClock.seconds() })
+            now: dependencies.records.time)
+    }
+
+    private static func passwordChanges(_ records: GatewayRecords) -> PasswordChanges {
+        PasswordChanges(
+            records.passwordChanges, now: { WallClock.seconds() }, random: { SecureRandom.bytes($0) })
     }
 
     private static func userSync(
@@ -92,26 +100,27 @@ extension AccountServices {
     private static let webhookName = "audit_webhook"
 
     /// Made once and kept: what it hashed stays comparable.
-    private static func auditKey(_ stateDirectory: String) throws -> Secret {
-        let ring = try KeyRingFile(.audit, stateDirectory: stateDirectory).readOrMake(now: WallClock.seconds())
+    private static func hashes(_ keys: GatewayKeys) async throws -> UserHashes {
+        if let shared = keys.audit { return shared.hashes }
+        let ring = try await keys.rings[.audit].readOrMake(now: WallClock.seconds())
         guard let key = ring.current else { throw StartupError(description: "there is no audit key") }
-        return key.material
+        return UserHashes(key: key.material)
     }
 
     /// Another one than the audit log's, whose rotation is to end no lock.
-    private static func limitsKey(_ stateDirectory: String) throws -> Secret {
-        let ring = try KeyRingFile.limits(stateDirectory: stateDirectory, now: WallClock.seconds())
+    private static func limitsKey(_ rings: KeyRings) async throws -> Secret {
+        let ring = try await rings.limits(now: WallClock.seconds())
         guard let key = ring.current else { throw StartupError(description: "there is no key for limits") }
         return key.material
     }
 
     /// Has read all that is kept, so that no restart gives anyone another try.
     private static func limits(
-        _ settings: AccountLimitSettings, _ key: Secret, _ records: any LimitRecords, _ logger: Logger
+        _ settings: AccountLimitSettings, _ key: Secret, _ records: GatewayRecords, _ logger: Logger
     ) async throws -> AccountLimits {
         let limits = AccountLimits(
-            settings: settings, key: key, records: records, logger: logger,
-            now: WallClock.steadyMilliseconds())
+            settings: settings, key: key, records: records.limits, logger: logger,
+            now: records.milliseconds(WallClock.steadyMilliseconds()))
         do {
             try await limits.load()
         } catch {
@@ -130,7 +139,7 @@ extension AccountServices {
             timeout: server.timeout,
             revoker: AppleRevoker(
                 client: try Wiring.appleClient(server, fetcher),
-                sealingKeys: try SealingKeys.ring([], stateDirectory: settings.stateDirectory),
+                sealingKeys: try dependencies.keys.ownSealingKeys(),
                 logger: dependencies.logger))
     }
 

@@ -10,6 +10,7 @@ internal import Keys
 internal import Logging
 internal import Pipeline
 internal import Proxy
+internal import Sealing
 internal import Settings
 internal import Store
 
@@ -58,8 +59,13 @@ extension Wiring {
     struct AccountDependencies {
         /// May fetch without TLS only where the flag says so.
         var fetcher: (_ plain: Bool) async throws -> any Fetcher
+        /// The gateway's own, for pools that configure none.
+        var sealingKeys: () throws -> SealingKeyRing
         var sessions: any SessionRecords
         var codes: any AuthorizationCodeRecords
+        var passwordChanges: PasswordChanges
+        /// Seconds since 1970, by the clock of the records.
+        var time: @Sendable () -> Int64
         var flow: AccountFlow
         var revoke: CognitoAccounts.TokenRevocation
         var isRevoked: @Sendable (VerifiedToken) -> Bool
@@ -78,7 +84,7 @@ extension Wiring {
                 members.append(
                     AccountGroup.Member(
                         hosts: Set(pool.hosts),
-                        accounts: try await accounts(pool, settings.stateDirectory, dependencies, after: previous)))
+                        accounts: try await accounts(pool, settings, dependencies, after: previous)))
             }
             groups.append(AccountGroup(members: members))
         }
@@ -86,26 +92,44 @@ extension Wiring {
     }
 
     private static func accounts(
-        _ pool: CognitoSettings, _ stateDirectory: String, _ dependencies: AccountDependencies,
+        _ pool: CognitoSettings, _ settings: GatewaySettings, _ dependencies: AccountDependencies,
         after previous: [AccountGroup]
     ) async throws -> CognitoAccounts {
-        let now: @Sendable () -> Int64 = { WallClock.seconds() }
         var signer: RequestSigner?
         if pool.signIn.flow == .admin {
             let credentials = awsCredentials(try await dependencies.fetcher(true))
-            signer = RequestSigner(region: pool.region, credentials: credentials, now: now)
+            signer = RequestSigner(region: pool.region, credentials: credentials, now: { WallClock.seconds() })
         }
         let known = previous.flatMap(\.members).map(\.accounts)
         return CognitoAccounts(
             settings: pool.signIn,
-            sealingKeys: try SealingKeys.ring(pool.sealingKeys, stateDirectory: stateDirectory),
+            sealingKeys: try SealingKeys.ring(pool.sealingKeys) ?? dependencies.sealingKeys(),
             fetcher: try await dependencies.fetcher(pool.isPlain), signer: signer,
-            records: dependencies.sessions, codes: dependencies.codes, flow: dependencies.flow,
+            records: dependencies.sessions, codes: dependencies.codes,
+            passwordChanges: dependencies.passwordChanges, siblings: try siblings(of: pool, settings, dependencies),
+            flow: dependencies.flow,
             revoke: dependencies.revoke, isRevoked: dependencies.isRevoked,
             revocationTime: dependencies.revocationTime,
             after: known.first {
                 $0.settings.poolID == pool.signIn.poolID && $0.settings.clientID == pool.signIn.clientID
-            }, now: now, random: { SecureRandom.bytes($0) }, logger: dependencies.logger)
+            }, now: dependencies.time, random: { SecureRandom.bytes($0) }, logger: dependencies.logger)
+    }
+
+    /// The other app clients of the same pool.
+    private static func siblings(
+        of pool: CognitoSettings, _ settings: GatewaySettings, _ dependencies: AccountDependencies
+    ) throws -> SiblingClients {
+        let others = settings.signIn.pools.filter { other in
+            other.signIn.poolID == pool.signIn.poolID && other.signIn.clientID != pool.signIn.clientID
+        }
+        return SiblingClients(
+            try others.map { other in
+                SiblingClients.Client(
+                    app: AppClient(
+                        poolID: other.signIn.poolID, clientID: other.signIn.clientID,
+                        clientSecret: other.signIn.clientSecret),
+                    sealingKeys: try SealingKeys.ring(other.sealingKeys) ?? dependencies.sealingKeys())
+            })
     }
 
     /// The AWS credentials of this machine.
@@ -117,6 +141,16 @@ extension Wiring {
                 environment: ProcessInfo.processInfo.environment,
                 readFile: { try [UInt8](Data(contentsOf: URL(filePath: $0))) }, fetcher: fetcher,
                 now: { WallClock.seconds() }))
+    }
+
+    /// By which gateways know of each other; nil where one process has the state.
+    static func sharedValues(
+        _ settings: GatewaySettings, _ records: GatewayRecords, _ ownKeys: GatewayKeys
+    ) throws -> SharedValues? {
+        guard let shortLived = records.shortLived else { return nil }
+        // Where no key of the gateway's own seals, all pools have keys in the configuration, which gateways share too.
+        let configured = try settings.signIn.pools.first.flatMap { try SealingKeys.ring($0.sealingKeys) }
+        return SharedValues(shortLived, sealingKeys: try ownKeys.sealing ?? configured ?? ownKeys.ownSealingKeys())
     }
 
     /// The pools that direct calls are for. Former clients are the first one's.

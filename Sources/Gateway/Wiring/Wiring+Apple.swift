@@ -17,6 +17,11 @@ extension Wiring {
     struct AppleDependencies {
         var keys: any IssuerKeys
         var records: any SpentRecords & AppleTokenRecords
+        var sealingKeys: SealingKeyRing
+        /// By which other gateways know of sign-ins that may be tried again; nil where there are none.
+        var shared: SharedValues?
+        /// Seconds since 1970, by the clock of the records.
+        var time: @Sendable () -> Int64
         /// Sends what is to be taken back. Nil where no messages are kept.
         var outbox: Outbox?
         /// The endpoints that served until now.
@@ -36,27 +41,26 @@ extension Wiring {
                 "sign-ins with a userIdentifier and no identity token go to the backend unverified",
                 metadata: ["setting": "sign_in.apple.legacy_user_identifier"])
         }
-        let sealingKeys = try SealingKeys.ring([], stateDirectory: settings.stateDirectory)
         return AppleSignIn(
             issuer: issuer, settings: apple.signIn, maximumTokenBytes: settings.limits.tokenBytes,
             keys: dependencies.keys, spent: dependencies.records,
-            grants: try await grants(apple, dependencies, sealingKeys), sealingKeys: sealingKeys,
-            now: { WallClock.seconds() }, random: { SecureRandom.bytes($0) }, logger: logger)
+            grants: try await grants(apple, dependencies), sealingKeys: dependencies.sealingKeys,
+            now: dependencies.time, random: { SecureRandom.bytes($0) }, logger: logger)
     }
 
     /// Nil where the gateway does not speak to Apple.
     private static func grants(
-        _ apple: AppleSettings, _ dependencies: AppleDependencies, _ sealingKeys: SealingKeyRing
+        _ apple: AppleSettings, _ dependencies: AppleDependencies
     ) async throws -> AppleGrants? {
         guard let server = apple.server, dependencies.outbox != nil else { return nil }
         return AppleGrants(
             client: try appleClient(server, try await dependencies.fetcher(server.endpoint.isPlain)),
-            records: dependencies.records, sealingKeys: sealingKeys,
+            records: dependencies.records, sealingKeys: dependencies.sealingKeys,
             message: { revocation in
                 AppleRevocationReceiver.message(
                     revocation, key: Hexadecimal.encode(SecureRandom.bytes(16)), now: WallClock.milliseconds())
-            }, limit: Outbox.limit, after: dependencies.previous?.grants, now: { WallClock.seconds() },
-            logger: dependencies.logger)
+            }, limit: Outbox.limit, shared: dependencies.shared, after: dependencies.previous?.grants,
+            now: dependencies.time, logger: dependencies.logger)
     }
 
     package static func appleClient(_ server: AppleServerSettings, _ fetcher: any Fetcher) throws -> AppleClient {

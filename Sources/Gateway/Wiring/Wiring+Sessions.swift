@@ -5,6 +5,7 @@ internal import HTTPTypes
 internal import Keys
 internal import Logging
 internal import Pipeline
+internal import Sealing
 internal import Sessions
 internal import Settings
 internal import Store
@@ -48,19 +49,21 @@ extension Wiring {
         var users: any UserRecords & UserSessionRecords
         var ends: SessionEnds
         var keys: SessionKeyService
+        /// Seconds since 1970, by the clock of the records.
+        var time: @Sendable () -> Int64
+        var sealingKeys: SealingKeyRing
         var logger: Logger
     }
 
     /// - Parameter previous: what served until now; refreshes that are under way there are joined.
     static func userSessions(
         _ settings: GatewaySettings, _ dependencies: SessionDependencies, after previous: UserSessions?
-    ) throws -> UserSessions? {
+    ) -> UserSessions? {
         guard let session = settings.signIn.apple?.session, let issuer = settings.sessionIssuer else { return nil }
         return UserSessions(
             issuer: issuer, settings: session, users: dependencies.users, records: dependencies.users,
-            keys: dependencies.keys,
-            sealingKeys: try SealingKeys.ring([], stateDirectory: settings.stateDirectory),
-            revocations: dependencies.ends, after: previous, now: { WallClock.seconds() },
+            keys: dependencies.keys, sealingKeys: dependencies.sealingKeys, revocations: dependencies.ends,
+            after: previous, now: dependencies.time,
             random: { SecureRandom.bytes($0) }, logger: dependencies.logger)
     }
 }

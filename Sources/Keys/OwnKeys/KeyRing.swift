@@ -4,7 +4,7 @@ internal import Store
 /// One key of the gateway's own, and where it is on its way.
 package struct StoredKey: Sendable, Equatable {
     package enum State: String, Sendable {
-        /// Published, so that verifiers have it when it begins to sign.
+        /// Published, so that verifiers and other gateways have it when it begins to sign or seal.
         case next
         /// Signs or seals.
         case current
@@ -30,15 +30,34 @@ package struct RotationSchedule: Sendable, Equatable {
     package var publishAhead: Int64
     /// How long a key stays after its last use.
     var keepPrevious: Int64
+    /// Whether several gateways use the keys.
+    var isShared: Bool
 
-    package init(rotateEvery: Int64?, publishAhead: Int64, keepPrevious: Int64) {
+    package init(rotateEvery: Int64?, publishAhead: Int64, keepPrevious: Int64, isShared: Bool = false) {
         self.rotateEvery = rotateEvery
         self.publishAhead = publishAhead
         self.keepPrevious = keepPrevious
+        self.isShared = isShared
     }
 }
 
-/// The keys for one purpose: one current, one next where keys are published, and those before that are still needed.
+extension KeyPurpose {
+    /// Whether a ring has a next key. Whoever verifies or opens must know a key before it signs or seals: verifiers
+    /// beside the gateway, and for sealing keys the other gateways. Hashes are compared, and nobody opens them.
+    func keepsNext(isShared: Bool) -> Bool { publishesKeys || isShared && self == .sealing }
+}
+
+/// The keys that a rotation removes at once, with all that they signed or sealed.
+package enum DiscardedKeys: Sendable {
+    case none
+    /// The one in use: others have it.
+    case current
+    /// All keys of the ring: others have read the ring.
+    case all
+}
+
+/// The keys for one purpose: one current, one next where others must know it first, and those before that are still
+/// needed.
 package struct KeyRing: Sendable, Equatable {
     /// The next, the current, then the previous ones, newest first.
     package private(set) var keys: [StoredKey]
@@ -75,27 +94,34 @@ package struct KeyRing: Sendable, Equatable {
         let before = keys
         // By a clock that has been set back since: what is due after that time is due that much later.
         for index in keys.indices where keys[index].since > now { keys[index].since = now }
+        let keepsNext = purpose.keepsNext(isShared: schedule.isShared)
         if let age = schedule.rotateEvery, let current, now - current.since >= age,
-            !purpose.publishesKeys || nextIsReady(schedule).map({ $0 <= now }) == true
+            !keepsNext || nextIsReady(schedule).map({ $0 <= now }) == true
         {
-            try rotate(now: now, for: purpose, make: make)
+            try rotate(now: now, for: purpose, isShared: schedule.isShared, make: make)
         }
         keys.removeAll { $0.state == .previous && now - $0.since >= schedule.keepPrevious }
-        if purpose.publishesKeys, next == nil { keys.append(try make().stored(.next, at: now)) }
+        if keepsNext, next == nil { keys.append(try make().stored(.next, at: now)) }
         sort()
         return keys != before
     }
 
     /// Lets the next key, or a new one where there is none, take over.
     ///
-    /// - Parameter discardingCurrent: the key that was current goes at once, with all that it signed or sealed: for one
-    ///   that others have.
+    /// - Parameters:
+    ///   - isShared: whether several gateways use the keys.
+    ///   - discarded: the keys that go at once. Without a next key that others know, a new one takes over.
     mutating func rotate(
-        now: Int64, for purpose: KeyPurpose, discardingCurrent: Bool = false, make: () throws -> NewKey
+        now: Int64, for purpose: KeyPurpose, isShared: Bool = false, discarding discarded: DiscardedKeys = .none,
+        make: () throws -> NewKey
     ) rethrows {
-        let successor = try next ?? make().stored(.current, at: now)
-        let following = try purpose.publishesKeys ? make().stored(.next, at: now) : nil
-        keys.removeAll { $0.id == successor.id || discardingCurrent && $0.state == .current }
+        let successor = try (discarded == .all ? nil : next) ?? make().stored(.current, at: now)
+        let following = try purpose.keepsNext(isShared: isShared) ? make().stored(.next, at: now) : nil
+        switch discarded {
+        case .none: keys.removeAll { $0.id == successor.id }
+        case .current: keys.removeAll { $0.id == successor.id || $0.state == .current }
+        case .all: keys = []
+        }
         for index in keys.indices where keys[index].state == .current {
             keys[index].state = .previous
             keys[index].since = now

@@ -3,13 +3,15 @@ internal import Encoding
 package import Store
 
 /// The keys of one purpose in the state directory: `assertion-keys.json` and so on.
-package struct KeyRingFile: Sendable {
+package struct KeyRingFile: KeyRingStorage {
     package let purpose: KeyPurpose
     private let file: OwnerOnlyFile
     /// Where earlier versions kept their one sealing key, as its 32 bytes.
     private let single: OwnerOnlyFile?
 
     package var path: String { file.path }
+    package var place: String { path }
+    package var isShared: Bool { false }
 
     package init(_ purpose: KeyPurpose, stateDirectory: String) {
         self.purpose = purpose
@@ -48,49 +50,24 @@ package struct KeyRingFile: Sendable {
             try change(&ring)
             guard let ring else { throw KeyFileError(path, "holds no keys") }
             guard ring != before else { return ring }
-            try file.write(encode(ring))
+            try file.write(ring.encoded(for: purpose))
             single?.remove()
             return ring
         }
     }
 
-    /// The ring, made now if there is none.
-    package func readOrMake(now: Int64) throws -> KeyRing {
-        if let ring = try read() { return ring }
-        return try update { ring in
-            if ring == nil { ring = KeyRing(first: try NewKey.make(for: purpose), now: now) }
-        }
-    }
-
-    private func encode(_ ring: KeyRing) -> [UInt8] {
-        let keys = ring.keys.map { key -> JSON in
-            let material = purpose.isSymmetric ? Base64.encode(key.material.expose()) : key.material.exposeText()
-            return [
-                "id": .string(key.id), "state": .string(key.state.rawValue),
-                "created_at": .number(JSONNumber(key.createdAt)), "since": .number(JSONNumber(key.since)),
-                "key": .string(material),
-            ]
-        }
-        return JSONObject([("purpose", .string(purpose.rawValue)), ("keys", .array(keys))]).encoded() + [0x0A]
-    }
+    /// Nothing: a file is not sealed.
+    package func reseal() -> Bool { false }
 
     private func decode(_ bytes: [UInt8]) throws(KeyFileError) -> KeyRing {
-        guard let json = try? JSON.parse(bytes), json["purpose"] == .string(purpose.rawValue),
-            let entries = json["keys"]?.arrayValue
-        else { throw KeyFileError(path, "is not a file of \(purpose.rawValue) keys") }
-        let keys = entries.compactMap(key)
-        guard keys.count == entries.count, let ring = KeyRing(keys) else {
-            throw KeyFileError(path, "is damaged; put back a copy, or take it away to have new keys made")
+        do {
+            return try KeyRing(decoding: bytes, for: purpose)
+        } catch {
+            switch error {
+            case .foreign: throw KeyFileError(path, "is not a file of \(purpose.rawValue) keys")
+            case .damaged:
+                throw KeyFileError(path, "is damaged; put back a copy, or take it away to have new keys made")
+            }
         }
-        return ring
-    }
-
-    private func key(_ json: JSON) -> StoredKey? {
-        guard let id = json["id"]?.stringValue, let state = json["state"]?.stringValue.flatMap(StoredKey.State.init),
-            let createdAt = json["created_at"]?.integerValue, let since = json["since"]?.integerValue,
-            let text = json["key"]?.stringValue
-        else { return nil }
-        let material = purpose.isSymmetric ? Base64.decode(text.utf8).map { Secret($0) } : Secret(text)
-        return material.map { StoredKey(id: id, state: state, createdAt: createdAt, since: since, material: $0) }
     }
 }

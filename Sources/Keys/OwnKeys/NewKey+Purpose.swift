@@ -19,26 +19,11 @@ extension NewKey {
     static func sealing(_ secret: Secret) throws -> NewKey {
         NewKey(id: try SealingKey(secret).id, material: secret)
     }
-}
 
-extension KeyRingFile {
-    /// The ring of the key that limits count by, made now if there is none.
-    ///
-    /// Where there is a key of the audit log already, the first one comes of that: with it earlier versions have
-    /// counted.
-    package static func limits(stateDirectory: String, now: Int64) throws -> KeyRing {
-        let file = KeyRingFile(.limits, stateDirectory: stateDirectory)
-        if let ring = try file.read() { return ring }
-        let audit = try KeyRingFile(.audit, stateDirectory: stateDirectory).read()?.current?.material
-        return try file.update { ring in
-            guard ring == nil else { return }
-            guard let audit else {
-                ring = KeyRing(first: try NewKey.make(for: .limits), now: now)
-                return
-            }
-            let code = HMACSHA256.authenticationCode(for: Array("limits".utf8), key: audit.expose())
-            ring = KeyRing(first: try NewKey.sealing(Secret(code)), now: now)
-        }
+    /// - Parameter audit: the key of the audit log, where there is one already.
+    static func limits(from audit: Secret?) throws -> NewKey {
+        guard let audit else { return try make(for: .limits) }
+        return try sealing(Secret(HMACSHA256.authenticationCode(for: Array("limits".utf8), key: audit.expose())))
     }
 }
 

@@ -5,14 +5,16 @@ package import Settings
 package import Store
 
 /// The gateway's own keys as an operator sees and changes them. A running gateway follows at SIGHUP; the keys that it
-/// signs with it looks at once a minute by itself.
+/// signs with it looks at once a minute by itself, and all that several gateways share every ten seconds.
 package struct OwnKeys: Sendable {
     private let settings: GatewaySettings
+    private let rings: KeyRings
     private let now: Int64
 
     /// - Parameter now: seconds since 1970; nil for the present.
-    package init(_ settings: GatewaySettings, now: Int64? = nil) {
+    package init(_ settings: GatewaySettings, _ rings: KeyRings, now: Int64? = nil) {
         self.settings = settings
+        self.rings = rings
         self.now = now ?? WallClock.seconds()
     }
 
@@ -26,9 +28,11 @@ package struct OwnKeys: Sendable {
         package var id: String
     }
 
-    package func list(_ purpose: KeyPurpose) throws -> [Listed] {
+    package func list(_ purpose: KeyPurpose) async throws -> [Listed] {
         let configured = purpose == .sealing ? configuredSealingKeys : []
-        guard configured.isEmpty || usesSealingFile, let ring = try file(purpose).read() else { return configured }
+        guard configured.isEmpty || settings.sealsWithOwnKeys, let ring = try await rings[purpose].read() else {
+            return configured
+        }
         return configured
             + ring.keys.map { key in
                 let since = key.since == 0 ? "unknown" : Timestamp.text(key.since)
@@ -39,57 +43,80 @@ package struct OwnKeys: Sendable {
     /// Makes the first keys where there are none.
     ///
     /// - Returns: what was done, in words.
-    package func generate(_ purpose: KeyPurpose) throws -> String {
+    package func generate(_ purpose: KeyPurpose) async throws -> String {
         try requireUnconfigured(purpose)
-        let file = file(purpose)
-        if let ring = try file.read() { return "\(file.path): there are \(ring.keys.count) keys already" }
+        let storage = rings[purpose]
+        if let ring = try await storage.read() { return "\(storage.place): there are \(ring.keys.count) keys already" }
         if purpose == .limits {
-            let ring = try KeyRingFile.limits(stateDirectory: settings.stateDirectory, now: now)
-            return "\(file.path): made, key \(ring.current?.id ?? "")"
+            let ring = try await rings.limits(now: now)
+            return "\(storage.place): made, key \(ring.current?.id ?? "")"
         }
-        let ring = try file.update { ring in
+        let (now, schedule) = (now, schedule(purpose))
+        let ring = try await storage.update { ring in
             let make = { try NewKey.make(for: purpose) }
             // Another process may have been faster.
             var made = try ring ?? KeyRing(first: make(), now: now)
-            _ = try made.advance(now: now, schedule(purpose), for: purpose, make: make)
+            _ = try made.advance(now: now, schedule, for: purpose, make: make)
             ring = made
         }
-        return "\(file.path): made, key \(ring.current?.id ?? "")"
+        return "\(storage.place): made, key \(ring.current?.id ?? "")"
     }
 
     /// Lets the next key take over.
     ///
     /// - Parameters:
-    ///   - atOnce: also when some verifiers may not know it yet.
-    ///   - isCompromised: the key in use goes at once, with all that it signed or sealed.
+    ///   - atOnce: also when some verifiers or gateways may not know it yet.
+    ///   - discarded: the keys that go at once, with all that they signed or sealed.
     /// - Returns: what was done, in words.
-    package func rotate(_ purpose: KeyPurpose, atOnce: Bool = false, isCompromised: Bool = false) throws -> String {
+    package func rotate(
+        _ purpose: KeyPurpose, atOnce: Bool = false, discarding discarded: DiscardedKeys = .none
+    ) async throws -> String {
         try requireUnconfigured(purpose)
-        let file = file(purpose)
-        let ring = try file.update { ring in
+        let storage = rings[purpose]
+        let (now, schedule, place) = (now, schedule(purpose), storage.place)
+        let ring = try await storage.update { ring in
             guard var rotated = ring else {
-                throw KeyFileError(file.path, "there are no keys yet: generate them first")
+                throw KeyFileError(place, "there are no keys yet: generate them first")
             }
-            if let ready = rotated.nextIsReady(schedule(purpose)), ready > now, !atOnce, !isCompromised {
+            if let ready = rotated.nextIsReady(schedule), ready > now, !atOnce, discarded == .none {
+                let others = purpose.publishesKeys ? "verifiers" : "gateways"
                 throw KeyFileError(
-                    file.path,
-                    "some verifiers may not know the next key before \(Timestamp.text(ready)), because it was published so "
-                        + "lately; --now rotates all the same")
+                    place,
+                    "some \(others) may not know the next key before \(Timestamp.text(ready)), because it was published "
+                        + "so lately; --now rotates all the same")
             }
             let make = { try NewKey.make(for: purpose) }
-            try rotated.rotate(now: now, for: purpose, discardingCurrent: isCompromised, make: make)
-            _ = try rotated.advance(now: now, schedule(purpose), for: purpose, make: make)
+            try rotated.rotate(
+                now: now, for: purpose, isShared: schedule.isShared, discarding: discarded, make: make)
+            _ = try rotated.advance(now: now, schedule, for: purpose, make: make)
             ring = rotated
         }
-        // A running gateway would lose all counts made with the other key at once.
-        let follows = purpose == .limits ? "a gateway follows at its next start" : "a running gateway follows at SIGHUP"
-        let done = "\(file.path): rotated, key \(ring.current?.id ?? ""); \(follows)"
+        let done = "\(place): rotated, key \(ring.current?.id ?? ""); \(followers(purpose))"
         guard purpose == .sealing, !configuredSealingKeys.isEmpty else { return done }
         return done + "; keys under sealing_keys stay: put a new one in front there (\"id:base64\")"
     }
 
-    private func file(_ purpose: KeyPurpose) -> KeyRingFile {
-        KeyRingFile(purpose, stateDirectory: settings.stateDirectory)
+    /// Seals the keys that several gateways share with the first key of `state.postgres.sealing_keys`.
+    ///
+    /// - Returns: what was done, in words.
+    package func reseal() async throws -> String {
+        guard rings.isShared else {
+            throw KeyFileError(settings.stateDirectory, "key files are not sealed: there is nothing to do")
+        }
+        var resealed: [String] = []
+        for purpose in KeyPurpose.allCases where try await rings[purpose].reseal() { resealed.append(purpose.rawValue) }
+        guard !resealed.isEmpty else {
+            return "all keys are sealed with the first of \(SharedKeyError.setting) already"
+        }
+        return "sealed with the first of \(SharedKeyError.setting): the \(resealed.joined(separator: ", ")) keys"
+    }
+
+    /// When gateways use a rotated key.
+    private func followers(_ purpose: KeyPurpose) -> String {
+        // A running gateway would lose all counts made with the other key at once.
+        if purpose == .limits { return "a gateway follows at its next start" }
+        guard rings.isShared else { return "a running gateway follows at SIGHUP" }
+        return "running gateways follow within \(FollowedKeyRing.interval(isShared: true)) seconds"
     }
 
     /// The keys of all pools' `sealing_keys`; one that several pools have is listed once.
@@ -103,14 +130,8 @@ package struct OwnKeys: Sendable {
         return listed
     }
 
-    /// Whether anything is sealed with the keys in the state directory: what Sign in with Apple keeps is, and the
-    /// tokens of pools that have no `sealing_keys`.
-    private var usesSealingFile: Bool {
-        settings.signIn.apple != nil || settings.signIn.pools.contains { $0.sealingKeys.isEmpty }
-    }
-
     private func requireUnconfigured(_ purpose: KeyPurpose) throws {
-        guard purpose == .sealing, !configuredSealingKeys.isEmpty, !usesSealingFile else { return }
+        guard purpose == .sealing, !configuredSealingKeys.isEmpty, !settings.sealsWithOwnKeys else { return }
         throw KeyFileError(
             "sign_in.cognito.sealing_keys",
             "these keys are in use; to rotate them put a new one in front (\"id:base64\")")
@@ -122,18 +143,9 @@ package struct OwnKeys: Sendable {
             let configured =
                 purpose == .session ? RotationSchedule.sessionKeys(settings) : RotationSchedule.assertionKeys(settings)
             return configured ?? RotationSchedule(rotateEvery: nil, publishAhead: 3600, keepPrevious: 86_400)
-        case .limits:
-            return RotationSchedule(rotateEvery: nil, publishAhead: 0, keepPrevious: 0)
-        case .audit:
-            // Kept, so that what was logged can be searched for a user.
-            return RotationSchedule(rotateEvery: nil, publishAhead: 0, keepPrevious: 366 * 86_400)
-        case .sealing:
-            var lifetimes = settings.signIn.pools.flatMap {
-                [$0.signIn.refreshLifetime, $0.signIn.deviceTokenLifetime]
-            }
-            // Apple's tokens end with their users only.
-            if settings.signIn.apple?.server != nil { lifetimes.append(3650 * 86_400) }
-            return RotationSchedule(rotateEvery: nil, publishAhead: 0, keepPrevious: lifetimes.max() ?? 30 * 86_400)
+        case .limits: return RotationSchedule(rotateEvery: nil, publishAhead: 0, keepPrevious: 0)
+        case .audit: return .auditKeys(isShared: rings.isShared)
+        case .sealing: return .sealingKeys(settings, isShared: rings.isShared)
         }
     }
 }

@@ -3,16 +3,26 @@ package import Sealing
 package import Settings
 internal import Store
 
-/// The keys that refresh tokens are sealed with: configured, or made once in the state directory.
+/// The keys that refresh tokens are sealed with: configured, or the gateway's own.
 package enum SealingKeys {
-    package static func ring(_ configured: [SealingKeySettings], stateDirectory: String) throws -> SealingKeyRing {
+    /// Those that are configured; nil where none are.
+    package static func ring(_ configured: [SealingKeySettings]) throws -> SealingKeyRing? {
         var keys: [SealingKey] = []
         for key in configured { keys.append(try SealingKey(id: key.id, key.key)) }
-        if keys.isEmpty {
-            let stored = try KeyRingFile(.sealing, stateDirectory: stateDirectory).readOrMake(now: WallClock.seconds())
-            // The current one comes first: keys that are not published have no next.
-            keys = try stored.keys.map { try $0.sealingKey() }
-        }
-        return SealingKeyRing(sealing: keys[0], opening: Array(keys.dropFirst()))
+        return keys.first.map { SealingKeyRing(sealing: $0, opening: Array(keys.dropFirst())) }
+    }
+
+    /// The gateway's own, made now if there are none.
+    package static func ring(_ storage: any KeyRingStorage) async throws -> SealingKeyRing {
+        try SealingKeyRing(try await storage.readOrMake(now: WallClock.seconds()))
+    }
+}
+
+extension SealingKeyRing {
+    /// The current key seals. The next one opens already: another gateway may seal with it sooner.
+    convenience init(_ ring: KeyRing) throws {
+        let current = ring.keys.filter { $0.state == .current }
+        let keys = try (current + ring.keys.filter { $0.state != .current }).map { try $0.sealingKey() }
+        self.init(sealing: keys[0], opening: Array(keys.dropFirst()))
     }
 }

@@ -7,6 +7,18 @@ extension StoreCopies {
         self.init(stateDirectory: settings.stateDirectory)
     }
 
+    /// The key rings that a backup carries along.
+    package static func keyRings(in copy: String) async throws -> [KeyPurpose: KeyRing] {
+        var rings: [KeyPurpose: KeyRing] = [:]
+        for (name, contents) in try await keys(in: Store(reading: copy)) {
+            guard let purpose = KeyPurpose.allCases.first(where: { $0.fileName.utf8.elementsEqual(name.utf8) }) else {
+                continue
+            }
+            rings[purpose] = try KeyRing(decoding: contents, for: purpose)
+        }
+        return rings
+    }
+
     /// Takes the keys of a backup only where a gateway could use them.
     package init(stateDirectory: String) {
         self.init(stateDirectory: stateDirectory) { KeyRingFile.canRead($0, asFile: $1) }

@@ -1,7 +1,7 @@
 internal import Clocks
 internal import Pipeline
 package import Settings
-internal import Store
+package import Store
 
 /// Revocations by an operator. A running gateway follows within two seconds.
 package struct OperatorRevocation: Sendable {
@@ -15,11 +15,13 @@ package struct OperatorRevocation: Sendable {
     }
 
     private let settings: GatewaySettings
+    private let records: GatewayRecords
     private let now: Int64
 
     /// - Parameter now: seconds since 1970; nil for the present.
-    package init(_ settings: GatewaySettings, now: Int64? = nil) {
+    package init(_ settings: GatewaySettings, _ records: GatewayRecords, now: Int64? = nil) {
         self.settings = settings
+        self.records = records
         self.now = now ?? WallClock.seconds()
     }
 
@@ -33,7 +35,6 @@ package struct OperatorRevocation: Sendable {
             throw StartupError(description: "there are several issuers: say which one with --issuer")
         }
         guard let issuer = issuer.first else { throw StartupError(description: "no issuer has this name") }
-        let records = try GatewayStore.open(in: settings.stateDirectory, now: now).records
         let latest = records.clock.latestTime(now)
         // Of a clock that is behind, a running gateway stores how far it was once a minute.
         let now = latest > now ? latest + 60 : now

@@ -19,7 +19,7 @@ extension RevocationRecord {
 
 extension Revocation {
     /// Nil for a claim that this version does not know.
-    init?(_ record: RevocationRecord) {
+    package init?(_ record: RevocationRecord) {
         let target: Target
         switch record.claim {
         case "origin_jti": target = .originID(record.value)

@@ -1,3 +1,4 @@
+internal import Clocks
 internal import Locking
 package import Logging
 package import Pipeline
@@ -19,22 +20,42 @@ package actor RevocationService {
         package var superseded = 0
         /// Revocations that could not be taken or not be kept.
         package var failures = 0
+        /// Seconds since the list was last known to be complete.
+        package var age: Int64 = 0
+        /// Whether it is so old that no token counts.
+        package var isTooOld = false
+        /// Whether other gateways have the same list.
+        package var isShared = false
+        /// How changes by others are learned of.
+        package var notice = ChangeNotice.poll
     }
 
-    /// How long it takes at most until what another process has written is followed.
-    private static let interval = Duration.seconds(2)
-    /// How many intervals pass between two looks for what has ended.
-    private static let roundsOfKeeping = 300
+    struct State {
+        var list = RevocationList.empty
+        var failures = 0
+        /// When the list was last known to be complete, in seconds of the clock that nobody sets.
+        var readAt: Int64
+        /// How far the list has been read.
+        var position: ChangePosition?
+    }
 
-    private let records: any RevocationRecords
-    private let publish: @Sendable () async -> Void
+    let records: any RevocationRecords
+    let changes: any RevocationChanges
+    let publish: @Sendable () async -> Void
     /// The time by which tokens are revoked, in seconds since 1970.
     package nonisolated let revocationTime: @Sendable () -> Int64
-    private let now: @Sendable () -> Int64
-    private let logger: Logger
-    private var seenChanges: Int64?
+    let now: @Sendable () -> Int64
+    let uptime: @Sendable () -> Int64
+    let logger: Logger
+    var tidiedAt: Int64
+    /// Whether the next reading is of the whole list: something may have been missed, or may be missing there.
+    var needsWhole = true
+    var lastFailure: String?
+    nonisolated let staleness: Locked<RevocationStaleness?>
     private nonisolated let limit: Locked<Int>
-    private nonisolated let state = Locked((list: RevocationList.empty, failures: 0))
+    nonisolated let state: Locked<State>
+    /// Called after a reading that has brought something.
+    nonisolated let hasRead = Locked<@Sendable () -> Void>({})
 
     /// The current revocations, readable from anywhere.
     package nonisolated var current: RevocationList { state.withLock { $0.list } }
@@ -42,7 +63,15 @@ package actor RevocationService {
         state.withLock { state in
             Status(
                 count: state.list.count, limit: maximumCount, superseded: state.list.supersededCount,
-                failures: state.failures)
+                failures: state.failures, age: max(0, uptime() - state.readAt), isTooOld: state.list.isTooOld,
+                isShared: changes.isShared, notice: changes.notice)
+        }
+    }
+    /// How far the list has been read, and how many seconds ago; nil where it is no list of several gateways.
+    package nonisolated var standing: (position: ChangePosition, age: Int64)? {
+        guard changes.isShared else { return nil }
+        return state.withLock { state in
+            state.position.map { (position: $0, age: max(0, uptime() - state.readAt)) }
         }
     }
 
@@ -51,11 +80,21 @@ package actor RevocationService {
     ///   - publish: returns when every event loop goes by ``current``.
     ///   - now: the time by which ended revocations may be forgotten, in seconds since 1970.
     ///   - revocationTime: the time by which tokens are revoked, likewise.
+    ///   - staleness: nil where the list is never too old.
+    ///   - uptime: seconds of a clock that nobody sets.
     package init(
         records: any RevocationRecords, maximumCount: Int, logger: Logger, now: @escaping @Sendable () -> Int64,
-        revocationTime: @escaping @Sendable () -> Int64, publish: @escaping @Sendable () async -> Void
+        revocationTime: @escaping @Sendable () -> Int64, staleness: RevocationStaleness? = nil,
+        uptime: @escaping @Sendable () -> Int64 = { WallClock.uptime() },
+        publish: @escaping @Sendable () async -> Void
     ) {
         self.records = records
+        changes = records.changes
+        self.staleness = Locked(staleness)
+        self.uptime = uptime
+        let began = uptime()
+        state = Locked(State(readAt: began))
+        tidiedAt = began
         limit = Locked(maximumCount)
         self.logger = logger
         self.now = now
@@ -69,6 +108,16 @@ package actor RevocationService {
     /// At once, so that of two reloads the later one's holds.
     package nonisolated func adopt(maximumCount: Int) {
         limit.withLock { $0 = maximumCount }
+    }
+
+    /// As above; the list is judged by it within a second.
+    package nonisolated func adopt(_ staleness: RevocationStaleness?) {
+        self.staleness.withLock { $0 = staleness }
+    }
+
+    /// Calls `body` after each reading that has brought something, from now on.
+    package nonisolated func afterReading(_ body: @escaping @Sendable () -> Void) {
+        hasRead.withLock { $0 = body }
     }
 
     /// Of how many sessions it can be known at most that tokens were superseded: revocations never lack room for them.
@@ -98,13 +147,16 @@ package actor RevocationService {
         } catch {
             stored = .failure(error)
             state.withLock { $0.failures += revocations.count }
-            logger.error("revoked until the next restart only", metadata: ["error": "\(error)"])
+            needsWhole = true
+            logger.error(
+                changes.isShared ? "revoked by this gateway alone" : "revoked until the next restart only",
+                metadata: ["error": "\(error)"])
         }
         await add(revocations)
         try stored.get()
     }
 
-    private func add(_ revocations: [Revocation]) async {
+    func add(_ revocations: [Revocation]) async {
         state.withLock { $0.list = $0.list.adding(revocations) }
         if current.count + current.supersededCount > maximumCount { return await supersede([]) }
         await publish()
@@ -122,45 +174,5 @@ package actor RevocationService {
     private func makeRoom(for revocations: [Revocation]) -> Bool {
         state.withLock { $0.list = $0.list.removingEnded(now: now()) }
         return hasRoom(for: revocations)
-    }
-
-    // MARK: The store
-
-    /// Takes over what others have written since this was called last; at first all that is kept.
-    package func follow() async throws {
-        // First the number: what is written in between is read now and once more.
-        let changes = try await records.foreignChanges()
-        guard changes != seenChanges else { return }
-        let stored = try await records.all(now: now())
-        seenChanges = changes
-        let revocations = stored.compactMap(Revocation.init)
-        guard !revocations.isEmpty else { return }
-        await add(revocations)
-    }
-
-    /// Forgets what has ended.
-    func removeEnded() async throws {
-        state.withLock { $0.list = $0.list.removingEnded(now: now()) }
-        try await records.removeEnded(now: now())
-    }
-
-    /// Follows the store until cancelled.
-    package func run() async {
-        var rounds = 0
-        while !Task.isCancelled {
-            do {
-                try await Task.sleep(for: Self.interval)
-            } catch {
-                return
-            }
-            rounds += 1
-            do {
-                try await follow()
-                if rounds % Self.roundsOfKeeping == 0 { try await removeEnded() }
-            } catch {
-                guard !Task.isCancelled else { return }
-                logger.error("revocations of other processes cannot be read", metadata: ["error": "\(error)"])
-            }
-        }
     }
 }

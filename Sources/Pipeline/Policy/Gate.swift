@@ -192,6 +192,7 @@ package struct Gate: Sendable {
         // Verified for another issuer of the same `iss`: one that is accepted here may take it too.
         case .miss, .rejected(.issuerNotAccepted): break
         case .rejected(let reason): return .refuse(Self.refusal(reason))
+        case .undecided: return .refuse(.revocationsUnavailable)
         }
         let token = value.utf8.span.extracting(droppingFirst: prefix)
         switch verifier.verify(
@@ -204,6 +205,7 @@ package struct Gate: Sendable {
             guard keySets[issuerIndex] != nil else { return .refuse(Self.keysUnavailable) }
             return .refuse(Self.refusal(.unknownKey))
         case .verified(let verified):
+            guard !cache.revocations.isTooOld else { return .refuse(.revocationsUnavailable) }
             guard !cache.revocations.revokes(verified) else { return .refuse(Self.refusal(.revoked)) }
             return remember(value, verified, cache, context, lacksAttributes: lacksAttributes(verified))
         }

@@ -8,6 +8,7 @@ package enum AccountError: String, Sendable, CaseIterable {
     case invalidRefreshToken = "invalid-refresh-token"
     case expiredRefreshToken = "expired-refresh-token"
     case refreshTokenReused = "refresh-token-reused"
+    case refreshUnderWay = "refresh-under-way"
     case sessionEnded = "session-ended"
     case otherDevice = "other-device"
     case invalidChallengeSession = "invalid-challenge-session"

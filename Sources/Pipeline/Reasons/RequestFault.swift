@@ -9,6 +9,7 @@ package enum RequestFault: String, Sendable, CaseIterable {
     case hostNotServed = "host-not-served"
     case methodNotAllowed = "method-not-allowed"
     case keysUnavailable = "keys-unavailable"
+    case revocationsUnavailable = "revocations-unavailable"
     case attributesUnavailable = "attributes-unavailable"
     case identityTooLarge = "identity-too-large"
     case directCognito = "direct-cognito"

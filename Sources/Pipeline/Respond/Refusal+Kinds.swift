@@ -60,6 +60,10 @@ extension Refusal {
         Refusal(fault.error, reason: .path(fault))
     }
 
+    /// 503: the list of revocations is too old to tell whether a token counts.
+    package static let revocationsUnavailable = retryLater(
+        .serviceUnavailable, after: 5, reason: .request(.revocationsUnavailable))
+
     /// 429 or 503 with the whole seconds after which it may be tried again, at least one (RFC 9110 §10.2.3).
     package static func retryLater(
         _ error: GatewayError, after seconds: Int, message: String? = nil, reason: Reason

@@ -50,6 +50,14 @@ struct RevocationKey: Hashable, Sendable {
 
     var kind: Kind? { bytes.first.flatMap(Kind.init) }
 
+    /// The issuer, and the value of the claim.
+    var names: (issuer: String, value: String)? {
+        guard let mark = bytes.firstIndex(of: 0xFF) else { return nil }
+        return (
+            String(decoding: bytes[1..<mark], as: UTF8.self), String(decoding: bytes[(mark + 1)...], as: UTF8.self)
+        )
+    }
+
     init(_ kind: Kind, _ value: String, issuer: String) {
         var bytes: [UInt8] = [kind.rawValue]
         bytes.reserveCapacity(2 + issuer.utf8.count + value.utf8.count)

@@ -3,7 +3,7 @@ internal import Encoding
 /// All revocations at one moment. A change makes another list; a list never changes, so that every event loop reads its
 /// own without a lock.
 package final class RevocationList: Sendable {
-    private struct Extent: Sendable {
+    private struct Extent: Sendable, Equatable {
         /// Of a subject, tokens of sign-ins later than this are not meant; of a superseded token's session, those with
         /// this number or a later one.
         var before: Int64
@@ -12,6 +12,20 @@ package final class RevocationList: Sendable {
         /// Tokens of the spared sign-in up to here are meant all the same.
         var beforeOfSpared: Int64 = .min
         var endsAt: Int64
+
+        init(before: Int64, endsAt: Int64) {
+            self.before = before
+            self.endsAt = endsAt
+        }
+
+        init(_ revocation: Revocation) {
+            self.init(before: .max, endsAt: revocation.endsAt)
+            switch revocation.target {
+            case .subject(_, let before): self.before = before
+            case .otherSignIns(_, let before, let origin): (self.before, spared) = (before, ExactText(origin))
+            case .originID, .tokenID, .session: break
+            }
+        }
 
         /// Up to when the tokens of a sign-in are meant.
         func before(of origin: String?) -> Int64 {
@@ -36,20 +50,24 @@ package final class RevocationList: Sendable {
     package let count: Int
     /// How many sessions have superseded tokens.
     package let supersededCount: Int
+    /// Whether the list is so old that nobody knows which tokens count: then none does. A token that was accepted
+    /// before is looked at again only after a change of the list, and this is one.
+    package let isTooOld: Bool
     /// Two parts, so that a change copies only the smaller one. A key in both has its current value in `recent`.
     private let settled: [RevocationKey: Extent]
     private let recent: [RevocationKey: Extent]
 
     package static let empty = RevocationList(
-        generation: 0, count: 0, supersededCount: 0, settled: [:], recent: [:])
+        generation: 0, count: 0, supersededCount: 0, isTooOld: false, settled: [:], recent: [:])
 
     private init(
-        generation: UInt64, count: Int, supersededCount: Int, settled: [RevocationKey: Extent],
+        generation: UInt64, count: Int, supersededCount: Int, isTooOld: Bool, settled: [RevocationKey: Extent],
         recent: [RevocationKey: Extent]
     ) {
         self.generation = generation
         self.count = count
         self.supersededCount = supersededCount
+        self.isTooOld = isTooOld
         self.settled = settled
         self.recent = recent
     }
@@ -61,20 +79,47 @@ package final class RevocationList: Sendable {
         var (settled, recent, count) = (settled, recent, count)
         for revocation in revocations {
             let key = RevocationKey(revocation)
-            var extent = Extent(before: .max, endsAt: revocation.endsAt)
-            switch revocation.target {
-            case .subject(_, let before): extent.before = before
-            case .otherSignIns(_, let before, let origin): (extent.before, extent.spared) = (before, ExactText(origin))
-            case .originID, .tokenID, .session: break
-            }
+            let extent = Extent(revocation)
             let known = recent[key] ?? settled[key]
             if known == nil { count += 1 }
             recent[key] = known?.merged(with: extent) ?? extent
         }
         Self.settle(&settled, &recent)
         return RevocationList(
-            generation: generation + 1, count: count, supersededCount: supersededCount, settled: settled,
-            recent: recent)
+            generation: generation + 1, count: count, supersededCount: supersededCount, isTooOld: isTooOld,
+            settled: settled, recent: recent)
+    }
+
+    /// Whether the list already means all that a revocation means.
+    package func includes(_ revocation: Revocation) -> Bool {
+        let key = RevocationKey(revocation)
+        guard let known = recent[key] ?? settled[key] else { return false }
+        return known.merged(with: Extent(revocation)) == known
+    }
+
+    /// Revocations of this list that another one does not include, without superseded tokens.
+    package func revocations(notIn other: RevocationList) -> [Revocation] {
+        settled.merging(recent) { _, later in later }.flatMap { key, extent in
+            Self.revocations(key, extent).filter { !other.includes($0) }
+        }
+    }
+
+    private static func revocations(_ key: RevocationKey, _ extent: Extent) -> [Revocation] {
+        guard let kind = key.kind, let (issuer, value) = key.names else { return [] }
+        func single(_ target: Revocation.Target) -> [Revocation] {
+            [Revocation(issuer: issuer, target, endsAt: extent.endsAt)]
+        }
+        switch kind {
+        case .originID: return single(.originID(value))
+        case .tokenID: return single(.tokenID(value))
+        case .session: return single(.session(value))
+        case .superseded: return []
+        case .subject:
+            guard let spared = extent.spared else { return single(.subject(value, before: extent.before)) }
+            let others = single(.otherSignIns(value, before: extent.before, sparing: spared.text))
+            guard extent.beforeOfSpared > .min else { return others }
+            return others + single(.subject(value, before: extent.beforeOfSpared))
+        }
     }
 
     private static func settle(_ settled: inout [RevocationKey: Extent], _ recent: inout [RevocationKey: Extent]) {
@@ -107,7 +152,16 @@ package final class RevocationList: Sendable {
         }
         Self.settle(&settled, &recent)
         return RevocationList(
-            generation: generation + 1, count: self.count, supersededCount: count, settled: settled, recent: recent)
+            generation: generation + 1, count: self.count, supersededCount: count, isTooOld: isTooOld,
+            settled: settled, recent: recent)
+    }
+
+    /// The same list, too old or not; itself where that is no change.
+    package func marked(tooOld isTooOld: Bool) -> RevocationList {
+        guard isTooOld != self.isTooOld else { return self }
+        return RevocationList(
+            generation: generation + 1, count: count, supersededCount: supersededCount, isTooOld: isTooOld,
+            settled: settled, recent: recent)
     }
 
     /// The list without those that mean no token any more; itself when there are none. Tokens that were let through by
@@ -119,8 +173,8 @@ package final class RevocationList: Sendable {
         guard left.count < count + supersededCount else { return self }
         let superseded = left.count { $0.key.kind == .superseded }
         return RevocationList(
-            generation: generation, count: left.count - superseded, supersededCount: superseded, settled: left,
-            recent: [:])
+            generation: generation, count: left.count - superseded, supersededCount: superseded, isTooOld: isTooOld,
+            settled: left, recent: [:])
     }
 
     /// Whether a token that is right in itself counts no more.

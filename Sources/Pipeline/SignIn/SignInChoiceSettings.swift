@@ -18,7 +18,12 @@ package enum SignInFactor: String, Sendable, CaseIterable {
     case email = "EMAIL_OTP"
     case sms = "SMS_OTP"
     case passkey = "WEB_AUTHN"
+    /// Proven by the pool's configured flow.
     case password = "PASSWORD"
+    /// Proven by SRP within `USER_AUTH`, so that the app client needs no other flow.
+    case passwordProof = "PASSWORD_SRP"
+
+    package var isPassword: Bool { self == .password || self == .passwordProof }
 }
 
 /// Whether an authenticator must recognise its user (WebAuthn Level 3, 5.8.6).

@@ -40,6 +40,8 @@ package final class VerifiedTokenCache<Extra> {
         case hit(Entry)
         /// The token is verified but not accepted here.
         case rejected(RejectReason)
+        /// The token is verified, and nobody knows whether it is revoked.
+        case undecided
         /// It must be verified.
         case miss
     }
@@ -115,6 +117,7 @@ package final class VerifiedTokenCache<Extra> {
         hitCount += 1
         moveToFront(index)
         if slots[index].revocations != revocationGeneration {
+            guard !revocations.isTooOld else { return .undecided }
             guard !revocations.revokes(entry.token) else { return .rejected(.revoked) }
             slots[index].revocations = revocationGeneration
         }

@@ -1,3 +1,4 @@
+package import Accounts
 internal import Cryptography
 package import Encoding
 package import Logging
@@ -15,16 +16,23 @@ package struct AppleGrants: Sendable {
     let message: @Sendable (AppleRevocation) -> OutboxMessage
     /// How many messages may wait there.
     let limit: Int
-    private let unused: UnusedGrants
+    let unused: UnusedGrants
+    /// By which other gateways know of grants that are held; nil where there are none.
+    let shared: SharedValues?
     /// Seconds since 1970.
     let now: @Sendable () -> Int64
+    let pause: @Sendable (Duration) async throws -> Void
     let logger: Logger
 
-    /// - Parameter previous: what served until now, which may hold what Apple gave for a sign-in that is tried again.
+    /// - Parameters:
+    ///   - shared: by which other gateways know of grants that are held; nil where there are none.
+    ///   - previous: what served until now, which may hold what Apple gave for a sign-in that is tried again.
+    ///   - pause: returns after a time, or throws when the task is cancelled.
     package init(
         client: AppleClient, records: any AppleTokenRecords, sealingKeys: SealingKeyRing,
         message: @escaping @Sendable (AppleRevocation) -> OutboxMessage, limit: Int,
-        after previous: AppleGrants? = nil, now: @escaping @Sendable () -> Int64, logger: Logger
+        shared: SharedValues? = nil, after previous: AppleGrants? = nil, now: @escaping @Sendable () -> Int64,
+        pause: @escaping @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }, logger: Logger
     ) {
         unused = previous?.unused ?? UnusedGrants()
         self.client = client
@@ -32,6 +40,8 @@ package struct AppleGrants: Sendable {
         self.sealingKeys = sealingKeys
         self.message = message
         self.limit = limit
+        self.shared = shared
+        self.pause = pause
         self.now = now
         self.logger = logger
     }
@@ -45,7 +55,7 @@ package struct AppleGrants: Sendable {
     func exchange(
         _ code: Secret, of identity: AppleIdentity, proof: [UInt8], requestID: String
     ) async throws(Refusal) -> Secret? {
-        if let given = unused.take(for: proof, now: now()) { return given }
+        if let given = await takeHeld(for: proof, requestID: requestID) { return given }
         do {
             let grant = try await client.exchange(code: code, clientID: identity.audience)
             // The code of somebody else's sign-in must not be kept as this user's.
@@ -77,12 +87,6 @@ package struct AppleGrants: Sendable {
             reportNotStored(error, requestID)
             return nil
         }
-    }
-
-    /// Holds what Apple gave for a sign-in that the gateway could not carry out, and that may be tried again.
-    func hold(_ refreshToken: Secret, for proof: [UInt8], until endsAt: Int64, requestID: String) {
-        guard !unused.keep(refreshToken, for: proof, until: endsAt, now: now()) else { return }
-        logger.error("an Apple refresh token could not be stored", metadata: ["request_id": "\(requestID)"])
     }
 
     /// Keeps a refresh token of Apple's for a user who is known, without a sign-in.

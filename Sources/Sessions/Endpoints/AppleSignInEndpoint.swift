@@ -138,7 +138,7 @@ extension AppleSignIn {
     ) async {
         let identity = proven.identity
         guard refusal.error.status.kind != .serverError else {
-            grants?.hold(
+            await grants?.hold(
                 refreshToken, for: proven.proof.digest, until: identity.issuedAt + settings.maximumTokenAge,
                 requestID: request.requestID)
             return

@@ -48,7 +48,7 @@ package struct SessionEndpoints: Sendable {
     /// Answers a request. Never fails: every failure is an answer with the API's error body.
     package func answer(_ request: AccountRequest) async -> AccountAnswer {
         do {
-            return try await flow.answer(request, among: Self.endpoints, of: self, poolID: name)
+            return try await flow.answer(request, among: Self.endpointsByOperation, of: self, poolID: name)
         } catch {
             var refusal = error
             refusal.deniesSuccess = true
@@ -66,6 +66,9 @@ package struct SessionEndpoints: Sendable {
     ]
 
     package static let operations = endpoints.map { $0.operation }
+
+    private static let endpointsByOperation = AccountEndpoints<SessionEndpoints>(
+        uniqueKeysWithValues: endpoints.map { ($0.operation, $0) })
 
     /// The sessions. No route leads here where there are none.
     func ownSessions() throws(Refusal) -> UserSessions {

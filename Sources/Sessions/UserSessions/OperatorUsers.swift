@@ -1,10 +1,10 @@
 internal import Clocks
 internal import Cryptography
-internal import Keys
+package import Keys
 package import Logging
 internal import Pipeline
 package import Settings
-internal import Store
+package import Store
 
 /// The users in the state directory, for an operator's commands beside a gateway that runs or does not.
 package enum OperatorUsers {
@@ -21,19 +21,18 @@ package enum OperatorUsers {
     }
 
     /// - Throws: ``StartupError``, or what stands against the state directory.
-    package static func administration(_ settings: GatewaySettings, logger: Logger) throws -> UserAdministration {
+    package static func administration(
+        _ settings: GatewaySettings, _ records: GatewayRecords, _ rings: KeyRings, logger: Logger
+    ) async throws -> UserAdministration {
         guard let apple = settings.signIn.apple, let session = apple.session,
             let issuer = settings.sessionIssuer, let schedule = RotationSchedule.sessionKeys(settings)
         else { throw StartupError(description: "this gateway keeps no users: there is no sign_in.apple.session") }
-        let records = try GatewayStore.open(in: settings.stateDirectory).records
         // Nothing is signed here: the keys are not even read.
         let keys = AssertionKeyService(
-            file: KeyRingFile(.session, stateDirectory: settings.stateDirectory), schedule: schedule, logger: logger,
-            now: { WallClock.seconds() }, publish: {})
+            storage: rings[.session], schedule: schedule, logger: logger, now: { WallClock.seconds() }, publish: {})
         let sessions = UserSessions(
             issuer: issuer, settings: session, users: records.users, records: records.users,
-            keys: SessionKeyService(keys),
-            sealingKeys: try SealingKeys.ring([], stateDirectory: settings.stateDirectory),
+            keys: SessionKeyService(keys), sealingKeys: try await SealingKeys.ring(rings[.sealing]),
             revocations: RevocationWriter(records: records.revocations), now: { WallClock.seconds() },
             random: { SecureRandom.bytes($0) }, logger: logger)
         return UserAdministration(sessions, roles: Set(apple.signIn.roles.values))

@@ -50,6 +50,7 @@ extension UserSessions {
             }
             throw .tokenInvalid(reason: .token(.unknownKey))
         }
+        guard !revocations.current.isTooOld else { throw .revocationsUnavailable }
         // Of a sign-in in the future nobody knows whether it was before a revocation of the user.
         var present = token
         present.issuedAt = token.issuedAt.map { min($0, now() + issuer.skew) }

@@ -20,8 +20,8 @@ package final class SessionEnds: SessionRevocations {
     private let now: @Sendable () -> Int64
     /// In the order of their refreshes; those before `begin` are done with.
     private let waiting = Locked<Queue>(Queue())
-    /// The records as they were when they were read last: when that was, and the number of their changes by others.
-    private let seen = Locked<(time: Int64, changes: Int64)?>(nil)
+    /// How far the records have been read.
+    private let position = Locked<ChangePosition?>(nil)
     private let logger: Logger
 
     private struct Queue {
@@ -70,23 +70,10 @@ package final class SessionEnds: SessionRevocations {
     /// Takes up what was superseded before the process began, and later what others have superseded since. When this
     /// returns, what is due counts no more.
     func follow() async throws {
-        let time = now()
-        // First the number: what is written in between is read now and once more.
-        let changes = try await records.foreignChanges()
-        let before = seen.withLock { $0 }
-        guard before?.changes != changes else { return }
-        let sessions =
-            if let before {
-                // Sessions refreshed elsewhere after the clock was set back have earlier times than the known ones.
-                try await records.refreshed(
-                    since: before.time <= time ? before.time : time - LostAnswers.window,
-                    limit: revocations.room)
-            } else {
-                try await records.superseded(now: time, limit: revocations.room)
-                    .sorted { $0.refreshedAt < $1.refreshedAt }
-            }
-        seen.withLock { $0 = (time, changes) }
-        for session in sessions { supersede(session) }
+        let reading = try await records.superseded(
+            since: position.withLock { $0 }, now: now(), limit: revocations.room)
+        position.withLock { $0 = reading.position }
+        for session in reading.sessions { supersede(session) }
         await endDue()
     }
 

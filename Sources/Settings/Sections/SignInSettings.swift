@@ -1,5 +1,4 @@
-package import Cryptography
-internal import Encoding
+internal import Cryptography
 package import Pipeline
 internal import SettingsReader
 
@@ -38,14 +37,6 @@ package struct CognitoSettings: Sendable {
     package var crossOrigin: CrossOrigin?
     /// The writable attributes as the file has them; nil once they are settled.
     var attributes: WritableAttributeSettings?
-}
-
-/// A key for sealed refresh tokens.
-package struct SealingKeySettings: Sendable {
-    /// Tells a sealed token's key; not secret.
-    package var id: String
-    /// 32 bytes, for AES-256-GCM.
-    package var key: Secret
 }
 
 extension SignInSettings {
@@ -125,7 +116,7 @@ extension CognitoSettings {
             keys.optional("hosted")?.section {
                 HostedSignInSettings(reading: $0, prefix: prefix, allowsPlain: allowsPlain)
             } ?? nil
-        let sealingKeys = keys.sealingKeys()
+        let sealingKeys = keys.sealingKeys(whereEmpty: "without this key the gateway makes its own")
         let crossOrigin = keys.optional("cors")?.section(CrossOrigin.init(reading:)) ?? nil
         guard let issuer, let pool, clientID != nil, secret != nil, let endpoint else { return nil }
         self.init(
@@ -192,36 +183,6 @@ extension SettingsMapping {
             node.error("passwords are sent over https only, unless allow_insecure_http is true")
         }
         return url
-    }
-
-    fileprivate func sealingKeys() -> [SealingKeySettings] {
-        if isEmptyList("sealing_keys") {
-            error("sealing_keys", "must hold at least one; without this key the gateway makes its own")
-        }
-        guard let elements = optional("sealing_keys")?.elements(expected: "sealing keys") else { return [] }
-        var keys: [SealingKeySettings] = []
-        for element in elements {
-            guard let secret = element.readSecret() else { continue }
-            guard let key = SealingKeySettings(secret) else {
-                element.error("must be id:key, the key being the base64 of 32 random bytes (openssl rand -base64 32)")
-                continue
-            }
-            if keys.contains(where: { $0.id == key.id }) { element.error("another sealing key has this id") }
-            keys.append(key)
-        }
-        return keys
-    }
-}
-
-extension SealingKeySettings {
-    /// Reads `id:base64`.
-    fileprivate init?(_ secret: Secret) {
-        let parts = secret.exposeText().split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-        guard parts.count == 2, (1...32).contains(parts[0].utf8.count),
-            parts[0].allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-" || $0 == "_") }),
-            let key = Base64.decode(parts[1].utf8), key.count == 32
-        else { return nil }
-        self.init(id: String(parts[0]), key: Secret(key))
     }
 }
 

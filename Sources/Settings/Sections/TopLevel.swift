@@ -20,6 +20,8 @@ extension GatewaySettings {
         stateDirectory = file.node.context.resolve(
             path: file.value("state_directory", .text, default: "/var/lib/gatehouse"))
         file.note(.directory, stateDirectory, of: "state_directory")
+        state = file.optional("state")?.section(StateSettings.init(reading:)) ?? nil
+        file.notePlace(of: "state")
         signIn = file.section("sign_in") { SignInSettings(reading: $0, known: known) }
         directCognito = DirectCognitoSettings(of: file, signIn: signIn, known: known)
         accountLimits = file.section("account_limits", AccountLimitSettings.init(reading:))

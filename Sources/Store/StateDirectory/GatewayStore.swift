@@ -11,7 +11,7 @@ package enum GatewayStore {
     static let migrations =
         StoredRevocations.migrations + StoredSessions.migrations + StoredLimits.migrations + StoredOutbox.migrations
         + StoredUsers.migrations + LostAnswers.migrations + PruningClock.migrations
-        + StoredAuthorizationCodes.migrations
+        + StoredAuthorizationCodes.migrations + StoredPasswordChanges.migrations
 
     static let name = "gatehouse.sqlite"
 
@@ -37,6 +37,25 @@ package enum GatewayStore {
             throw StartupError(description: "\(path): cannot be opened: \(StoreError.words(error))")
         }
     }
+
+    /// Opens it while no other process has it open, and none may.
+    ///
+    /// - Throws: ``StartupError``, as ``open(in:now:)``
+    package static func openAlone(in stateDirectory: String) throws(StartupError) -> Store {
+        let path = path(in: stateDirectory)
+        let lock = try StateDirectoryLock(stateDirectory, .alone)
+        do {
+            try checkDirectory(stateDirectory)
+            return try Store(path: path, migrations: migrations, keeping: lock)
+        } catch let error as StartupError {
+            throw error
+        } catch {
+            throw StartupError(description: "\(path): cannot be opened: \(StoreError.words(error))")
+        }
+    }
+
+    /// Makes an empty database with the current schema.
+    package static func make(at path: String) throws -> Store { try Store(path: path, migrations: migrations) }
 
     /// Opens it to serve.
     ///

@@ -155,7 +155,8 @@ package struct StoreCopies: Sendable {
         try FileManager.default.removeItem(atPath: path)
     }
 
-    private static func keys(in source: Store) async throws -> [(name: String, contents: [UInt8])] {
+    /// The key files that a copy carries along; none in any other database.
+    package static func keys(in source: Store) async throws -> [(name: String, contents: [UInt8])] {
         // A copy names files; it is not to name any others.
         try await source.carriedFiles().filter { keyNames.contains($0.name) }
     }

@@ -21,7 +21,7 @@ extension StoredUsers: SpentRecords {
     }
 
     package func isSpent(_ digest: [UInt8]) async throws -> Bool {
-        try await store.read { try !Self.isUnspent(digest, in: $0) }
+        try await store.lookUp { try !Self.isUnspent(digest, in: $0) }
     }
 
     // MARK: Statements

@@ -36,7 +36,7 @@ extension StoredUsers: UserSessionRecords {
     }
 
     package func session(_ id: String) async throws -> (session: UserSessionRecord, user: UserRecord)? {
-        try await store.read { database in
+        try await store.lookUp { database in
             guard let session = try Self.session(id, in: database),
                 let user = try Self.user(session.userID, in: database)
             else { return nil }

@@ -78,7 +78,7 @@ extension StoredUsers: UserRecords {
     }
 
     package func user(issuer: String, subject: String) async throws -> UserRecord? {
-        try await store.read { try Self.user(issuer: issuer, subject: subject, in: $0) }
+        try await store.lookUp { try Self.user(issuer: issuer, subject: subject, in: $0) }
     }
 
     package func users(matching text: String?, after: String, limit: Int) async throws -> [UserRecord] {

@@ -139,6 +139,18 @@ package struct SupersededSession: Sendable, Equatable {
     }
 }
 
+/// Sessions with replaced tokens that a follower has not read yet.
+package struct SupersededReading: Sendable {
+    package var sessions: [SupersededSession]
+    /// From where to read on.
+    package var position: ChangePosition
+
+    package init(sessions: [SupersededSession], position: ChangePosition) {
+        self.sessions = sessions
+        self.position = position
+    }
+}
+
 /// Where users' sessions outlast the process. Each operation is one atomic step.
 package protocol UserSessionRecords: Sendable {
     /// A sign-in.
@@ -172,9 +184,33 @@ package protocol UserSessionRecords: Sendable {
     /// Another value each time when what is kept was changed by anyone but this process.
     func foreignChanges() async throws -> Int64
 
+    /// Sessions with tokens that anyone has replaced since a position, oldest first; without a position, all whose
+    /// replaced tokens have not expired.
+    func superseded(since position: ChangePosition?, now: Int64, limit: Int) async throws -> SupersededReading
+
     /// Forgets sessions that nobody can have a token of, tokens that nobody may ask for any more, and what sign-ins used
     /// up and counts no more anyway.
     ///
     /// - Parameter now: as in ``SessionRecords/removeEnded(now:)``.
     func removeEnded(now: Int64) async throws
+}
+
+extension UserSessionRecords {
+    /// By a number that is another one after any write of another process, and by the times of the refreshes.
+    package func superseded(
+        since position: ChangePosition?, now: Int64, limit: Int
+    ) async throws -> SupersededReading {
+        // First the number: what is written in between is read now and once more.
+        let changes = String(try await foreignChanges())
+        let current = ChangePosition(origin: String(now), mark: changes)
+        guard let position, let time = Int64(position.origin) else {
+            let sessions = try await superseded(now: now, limit: limit)
+            return SupersededReading(
+                sessions: sessions.sorted { $0.refreshedAt < $1.refreshedAt }, position: current)
+        }
+        guard position.mark != changes else { return SupersededReading(sessions: [], position: position) }
+        // Sessions refreshed elsewhere after the clock was set back have earlier times than the known ones.
+        let since = time <= now ? time : now - LostAnswers.window
+        return SupersededReading(sessions: try await refreshed(since: since, limit: limit), position: current)
+    }
 }

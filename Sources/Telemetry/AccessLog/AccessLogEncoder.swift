@@ -13,6 +13,8 @@ struct AccessLogEncoder: Sendable {
     /// Callers come with many requests; a hash costs as much as half a line.
     private var subjectHashes: [ExactText: String] = [:]
     private static let maximumSubjectHashes = 4096
+    /// That of the hashes above.
+    private var generation = 0
 
     /// - Parameter hashes: nil leaves subjects out.
     init(_ hashes: UserHashes?, _ format: LogFormat = .json) {
@@ -86,6 +88,11 @@ struct AccessLogEncoder: Sendable {
         guard let hashes else { return nil }
         // Other texts that are canonically equivalent are one key, and still different subjects.
         guard subject.utf8.span.isPlainJSON else { return hashes.hash(ofSubject: subject) }
+        let generation = hashes.generation
+        if generation != self.generation {
+            subjectHashes.removeAll(keepingCapacity: true)
+            self.generation = generation
+        }
         let key = ExactText(subject)
         if let known = subjectHashes[key] { return known }
         if subjectHashes.count >= Self.maximumSubjectHashes { subjectHashes.removeAll(keepingCapacity: true) }

@@ -95,6 +95,9 @@ extension Metric {
         case .revocationsLimit: .gauge(help: "Most revocations that can be stored.")
         case .revocationFailures: .counter(help: "Revocations that were refused or not stored.")
         case .supersededSessions: .gauge(help: "Sessions whose replaced tokens are refused.")
+        case .revocationListAge: .gauge(help: "Time since the revocation list was last known to be complete.")
+        case .revocationListTooOld: .gauge(help: "1 if no token is accepted because the revocation list is too old.")
+        case .revocationListNotified: .gauge(help: "1 if the database announces revocations, 0 if they are asked for.")
         case .assertionKeyAge: .gauge(help: "Time since the current assertion key began to sign.")
 
         case .configReloads: .counter("result", help: "Configuration reloads.")
@@ -105,6 +108,15 @@ extension Metric {
         case .spansExported: .counter(help: "Spans that the collector accepted.")
         case .spansLost: .counter(help: "Spans that were not delivered.")
         case .storeWritable: .gauge(help: "1 if the store can be written.")
+        case .storeConnectionsOpen: .gauge(help: "Open connections to the database.")
+        case .storeConnectionsIdle: .gauge(help: "Open connections to the database that are not in use.")
+        case .storeConnectionsMade: .counter(help: "Connections made to the database.")
+        case .storeConnectionsFailed: .counter(help: "Connections to the database that could not be made.")
+        case .storeCallersWaiting: .gauge(help: "Calls that wait for a connection to the database.")
+        case .storeStatementDuration:
+            .histogram("database", help: "Time of a statement, the wait for a connection included.")
+        case .storeErrors: .counter("cause", help: "Failed statements by cause.")
+        case .replicas: .gauge("state", help: "Gateways that share the database, by state.")
         case .ready: .gauge(help: "1 if the gateway is ready for traffic.")
         case .buildInfo: .gauge("version", help: "Always 1; the version is a label.")
 

@@ -51,12 +51,63 @@ package struct MetricsReadings: Sendable {
         package var failures: Int
         /// Sessions with tokens that were replaced.
         package var superseded: Int
+        /// The list as one of several gateways has it; nil where there is one process.
+        package var shared: SharedList?
 
-        package init(entries: Int, limit: Int, failures: Int, superseded: Int = 0) {
+        package init(entries: Int, limit: Int, failures: Int, superseded: Int = 0, shared: SharedList? = nil) {
             self.entries = entries
             self.limit = limit
             self.failures = failures
             self.superseded = superseded
+            self.shared = shared
+        }
+    }
+
+    /// The list of revocations that several gateways share.
+    package struct SharedList: Sendable {
+        /// Seconds since it was last known to be complete.
+        package var age: Int64
+        /// Whether it is so old that no token is accepted.
+        package var isTooOld: Bool
+        /// Whether the database announces changes.
+        package var isNotified: Bool
+
+        package init(age: Int64, isTooOld: Bool, isNotified: Bool) {
+            self.age = age
+            self.isTooOld = isTooOld
+            self.isNotified = isNotified
+        }
+    }
+
+    /// A database that is a server.
+    package struct Database: Sendable {
+        package var open: Int
+        package var idle: Int
+        package var made: Int
+        package var failed: Int
+        /// Callers that wait for a connection.
+        package var waiting: Int
+        /// The upper limits of ``durations`` in seconds.
+        package var limits: [Double]
+        /// Statements by how long they took; the last number is of those above the last limit.
+        package var durations: [Int]
+        /// Seconds of all statements.
+        package var total: Double
+        package var errors: [(cause: String, count: Int)]
+
+        package init(
+            open: Int, idle: Int, made: Int, failed: Int, waiting: Int, limits: [Double], durations: [Int],
+            total: Double, errors: [(cause: String, count: Int)]
+        ) {
+            self.open = open
+            self.idle = idle
+            self.made = made
+            self.failed = failed
+            self.waiting = waiting
+            self.limits = limits
+            self.durations = durations
+            self.total = total
+            self.errors = errors
         }
     }
 
@@ -151,6 +202,10 @@ package struct MetricsReadings: Sendable {
     package var version: String
     /// Whether what must be kept can be; nil where nothing is.
     package var storeIsWritable: Bool?
+    /// Nil where it is no server.
+    package var database: Database?
+    /// Gateways that share the database, by state; empty where there is one process.
+    package var replicas: [(state: String, count: Int)]
     /// Whether `/readyz` says yes.
     package var isReady: Bool
 
@@ -162,7 +217,8 @@ package struct MetricsReadings: Sendable {
         accountServices: Accounts? = nil, linesLost: [(log: String, count: Int)] = [],
         spans: (exported: Int, lost: Int) = (0, 0), nameLookups: NameLookups = NameLookups(),
         process: ProcessReadings? = nil, version: String = "",
-        storeIsWritable: Bool? = nil, isReady: Bool = true
+        storeIsWritable: Bool? = nil, database: Database? = nil, replicas: [(state: String, count: Int)] = [],
+        isReady: Bool = true
     ) {
         self.keySets = keySets
         self.certificates = certificates
@@ -178,6 +234,8 @@ package struct MetricsReadings: Sendable {
         self.process = process
         self.version = version
         self.storeIsWritable = storeIsWritable
+        self.database = database
+        self.replicas = replicas
         self.isReady = isReady
     }
 }

@@ -110,6 +110,8 @@ package final class MetricsRegistry: Sendable {
         text.single(.spansExported, Int64(readings.spans.exported))
         text.single(.spansLost, Int64(readings.spans.lost))
         if let isWritable = readings.storeIsWritable { text.single(.storeWritable, isWritable ? 1 : 0) }
+        if let database = readings.database { text.write(database) }
+        text.write(replicas: readings.replicas)
         text.single(.ready, readings.isReady ? 1 : 0)
         text.family(.buildInfo, [readings.version], [1])
         if let process = readings.process { text.write(process) }

@@ -40,6 +40,28 @@ extension PrometheusText {
         single(.revocationsLimit, Int64(revocations.limit))
         single(.revocationFailures, Int64(revocations.failures))
         single(.supersededSessions, Int64(revocations.superseded))
+        guard let shared = revocations.shared else { return }
+        single(.revocationListAge, shared.age)
+        single(.revocationListTooOld, shared.isTooOld ? 1 : 0)
+        single(.revocationListNotified, shared.isNotified ? 1 : 0)
+    }
+
+    mutating func write(_ database: MetricsReadings.Database) {
+        single(.storeConnectionsOpen, Int64(database.open))
+        single(.storeConnectionsIdle, Int64(database.idle))
+        single(.storeConnectionsMade, Int64(database.made))
+        single(.storeConnectionsFailed, Int64(database.failed))
+        single(.storeCallersWaiting, Int64(database.waiting))
+        begin(.storeStatementDuration)
+        histogram(
+            .storeStatementDuration, "postgresql", limits: database.limits.map { String($0) },
+            counts: database.durations.map(Int64.init), sum: String(database.total))
+        family(.storeErrors, database.errors.map(\.cause), database.errors.map { Int64($0.count) })
+    }
+
+    mutating func write(replicas: [(state: String, count: Int)]) {
+        guard !replicas.isEmpty else { return }
+        family(.replicas, replicas.map(\.state), replicas.map { Int64($0.count) })
     }
 
     mutating func write(_ accountServices: MetricsReadings.Accounts) {

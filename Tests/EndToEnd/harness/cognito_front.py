@@ -20,6 +20,8 @@ class CognitoFront:
         self.outputs: dict[str, dict] = {}
         # Replaces the body of a call to the pool: operation and body → body.
         self.rewrite: Callable[[str, dict], dict] | None = None
+        # Called with the operation once the pool has done it, before its response goes on.
+        self.before_response: Callable[[str], None] | None = None
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -48,6 +50,8 @@ class CognitoFront:
                             status, answer = response.status, response.read()
                     except urllib.error.HTTPError as refusal:
                         status, answer = refusal.code, refusal.read()
+                if outer.before_response:
+                    outer.before_response(operation)
                 self.send_response(status)
                 self.send_header("Content-Type", "application/x-amz-json-1.1")
                 self.send_header("Content-Length", str(len(answer)))

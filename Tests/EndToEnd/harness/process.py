@@ -142,6 +142,10 @@ class Process:
         fields = Path(f"/proc/{self.pid}/stat").read_text().rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
+    def cpu_nanoseconds(self) -> int:
+        """The process's processor time so far, with all its threads, by the kernel's clock for it (`clock_getcpuclockid`)."""
+        return time.clock_gettime_ns(~self.pid << 3 | 2)
+
     def resident_bytes(self) -> int:
         """Nothing under a sanitizer, whose shadows and freed memory would be counted: what a test claims about memory
         is then not looked at, and the rest of it is."""

@@ -22,9 +22,14 @@ def new_address() -> str:
     return f"user{next(_numbers):06}@transcripts.example"
 
 
-def posting(bodies: dict[str, Callable[[str], dict]]) -> dict[str, Call]:
-    """Account calls, from the body that each has for an address."""
-    return {name: lambda account, email, name=name: [account.post(name, bodies[name](email))] for name in bodies}
+def posting(bodies: dict[str, Callable[[str], dict]], path: str | None = None) -> dict[str, Call]:
+    """Account calls, from the body that each has for an address.
+
+    :param path: of all of them; without it each one's is its name.
+    """
+    return {
+        name: lambda account, email, name=name: [account.post(path or name, bodies[name](email))] for name in bodies
+    }
 
 
 def shape(answer: raw.Response) -> tuple:

@@ -5,6 +5,7 @@ import Pipeline
 import Store
 import TestSupport
 
+@testable import Accounts
 @testable import Sealing
 @testable import Sessions
 
@@ -108,7 +109,8 @@ enum AppleFixture {
 
     static func grants(
         _ users: StoredUsers, _ fetcher: any Fetcher, _ log: CapturedLog, sealingKeys: SealingKeyRing? = nil,
-        limit: Int = 9, now: Int64 = now
+        limit: Int = 9, now: Int64 = now, shared: SharedValues? = nil,
+        pause: @escaping @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
     ) throws -> AppleGrants {
         AppleGrants(
             client: try client(fetcher), records: users, sealingKeys: try sealingKeys ?? Fixture.ring(),
@@ -116,7 +118,7 @@ enum AppleFixture {
                 OutboxMessage(
                     key: Hexadecimal.encode(SHA256.hash(revocation.sealed)), destination: "apple", kind: "revoke",
                     body: revocation.text, createdAt: 0)
-            }, limit: limit, now: { now }, logger: log.logger)
+            }, limit: limit, shared: shared, now: { now }, pause: pause, logger: log.logger)
     }
 
     static func signIn(

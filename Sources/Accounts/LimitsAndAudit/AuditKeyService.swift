@@ -1,0 +1,38 @@
+package import Keys
+package import Logging
+internal import Store
+package import Telemetry
+
+/// The key of users' hashes that several gateways share, followed while it is in use.
+package final class AuditKeyService: Sendable {
+    package let hashes: UserHashes
+    private let followed: FollowedKeyRing
+
+    /// Has read the key, and made it where there was none.
+    ///
+    /// - Parameter now: seconds since 1970.
+    package init(
+        _ storage: any KeyRingStorage, _ schedule: RotationSchedule, logger: Logger,
+        now: @escaping @Sendable () -> Int64
+    ) async throws {
+        guard let first = try await storage.readOrMake(now: now()).current else {
+            throw StartupError(description: "there is no audit key")
+        }
+        let hashes = UserHashes(key: first.material)
+        self.hashes = hashes
+        followed = FollowedKeyRing(storage, schedule, logger: logger, now: now) { ring, before in
+            guard let key = ring.current, key.id != (before?.current ?? first).id else { return }
+            hashes.adopt(key: key.material)
+            logger.info("another key hashes users", metadata: ["kid": "\(key.id)"])
+        }
+        try await followed.follow()
+    }
+
+    /// Reads the key again.
+    ///
+    /// - Throws: what stands against it; what was in use stays so.
+    package func follow() async throws { try await followed.follow() }
+
+    /// Follows the stored key until cancelled.
+    package func run() async { await followed.run() }
+}

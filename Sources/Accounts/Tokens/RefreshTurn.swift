@@ -1,0 +1,112 @@
+internal import Logging
+internal import Pipeline
+internal import Store
+
+/// Whose turn it is to ask the identity provider for the successor of a token, over all gateways.
+enum RefreshTurn: Sendable {
+    /// The caller's. The lease is nil where no other gateway can ask.
+    case own(RefreshLease?)
+    /// Nobody's: the token has a successor, or its session has ended.
+    case past(SessionRecord)
+    /// Another gateway's, which took longer than a client waits.
+    case others
+}
+
+/// Takes turns by leases: see ``RefreshLeaseRecords``.
+struct RefreshTurns: Sendable {
+    let records: any RefreshLeaseRecords
+    /// Returns after this time, or throws when the task is cancelled.
+    let pause: @Sendable (Duration) async throws -> Void
+
+    /// The time between two looks at another gateway's lease. A call to Cognito takes some hundred milliseconds. All in
+    /// all 5 s.
+    static let pauses =
+        Array(repeating: Duration.milliseconds(50), count: 4) + Array(repeating: .milliseconds(100), count: 8)
+        + Array(repeating: .milliseconds(250), count: 16)
+
+    /// Waits for the turn of a token, and for a gateway that has it.
+    ///
+    /// - Throws: the error of the records, and `CancellationError`.
+    func turn(_ lease: RefreshLease) async throws -> RefreshTurn {
+        var pauses = Self.pauses[...]
+        while true {
+            switch try await records.take(lease) {
+            case .taken: return .own(lease)
+            case .unshared: return .own(nil)
+            case .passed(let record): return .past(record)
+            case .held: break
+            }
+            guard let next = pauses.popFirst() else { return .others }
+            try await pause(next)
+        }
+    }
+
+    /// Runs `work` while the lease is renewed. A lease that is lost meanwhile does not end it: its call is on the way,
+    /// and what it brings is stored unless another successor is there.
+    ///
+    /// - Parameter lease: released if `work` throws; nil: there is none.
+    func holding<Value: Sendable>(
+        _ lease: RefreshLease?, _ logger: Logger, _ work: () async throws(Refusal) -> Value
+    ) async throws(Refusal) -> Value {
+        guard let lease else { return try await work() }
+        // Beside the work, in whose task it must not end before.
+        let renewal = Task { await renew(lease, logger) }
+        defer { renewal.cancel() }
+        do {
+            return try await work()
+        } catch {
+            await release(lease, logger)
+            throw error
+        }
+    }
+
+    private func renew(_ lease: RefreshLease, _ logger: Logger) async {
+        while true {
+            do {
+                try await pause(RefreshLeases.renewal)
+                guard try await records.renew(lease) else {
+                    return logger.warning("a refresh takes so long that another gateway may repeat it")
+                }
+            } catch {
+                guard !Task.isCancelled else { return }
+                logger.warning("the lease of a refresh could not be renewed", metadata: ["error": "\(error)"])
+            }
+        }
+    }
+
+    private func release(_ lease: RefreshLease, _ logger: Logger) async {
+        do {
+            try await records.release(lease)
+        } catch {
+            // It ends by itself.
+            logger.warning("the lease of a refresh could not be released", metadata: ["error": "\(error)"])
+        }
+    }
+}
+
+extension CognitoAccounts {
+    /// Has one gateway at a time ask Cognito about a token.
+    ///
+    /// - Parameter work: asks, and keeps what comes of it.
+    /// - Returns: the result of `work`, or the answer that was given for the token before.
+    func inTurn(
+        _ sealed: SealedRefreshToken, _ request: AccountRequest,
+        _ work: () async throws(Refusal) -> RefreshedSession
+    ) async throws(Refusal) -> RefreshedSession {
+        let lease = RefreshLease(family: sealed.family, generation: sealed.generation, holder: random(16))
+        switch try await withRecords(request, { try await turns.turn(lease) }) {
+        case .own(let lease): return try await turns.holding(lease, logger, work)
+        case .past(let record):
+            let standing = sessions.standing(of: sealed.generation, in: record)
+            guard let session = try await judge(standing, sealed, request) else {
+                throw .credentialsRefused(.tokenRefresh, reason: .account(.sessionEnded))
+            }
+            return session
+        case .others:
+            logger.warning(
+                "another gateway's refresh of the same token takes too long",
+                metadata: ["request_id": "\(request.requestID)"])
+            throw .retryLater(.serviceUnavailable, after: 5, reason: .account(.refreshUnderWay))
+        }
+    }
+}

@@ -1,0 +1,76 @@
+package import Keys
+package import Pipeline
+package import PostgresStore
+package import Settings
+internal import SettingsReader
+package import Store
+
+/// The state of a gateway: its own in the state directory, or the one that several share in PostgreSQL.
+package enum GatewayState {
+    /// Opens it to serve.
+    ///
+    /// - Throws: ``SettingsErrors`` for what somebody must correct first; ``StartupError`` for all else.
+    package static func openToServe(_ settings: GatewaySettings) async throws -> any StateStore {
+        guard settings.state == nil else { return try await open(settings) }
+        return try await GatewayStore.openToServe(in: settings.stateDirectory)
+    }
+
+    /// Opens it for a command, beside gateways that have it open.
+    ///
+    /// - Throws: as ``openToServe(_:)``
+    package static func open(_ settings: GatewaySettings) async throws -> any StateStore {
+        guard let state = settings.state else { return try GatewayStore.open(in: settings.stateDirectory) }
+        return try await openPostgres(state.postgres, settings)
+    }
+
+    /// The revocations, read without changing anything; none if no gateway has stored anything yet.
+    ///
+    /// - Parameter now: seconds since 1970.
+    /// - Throws: as ``openToServe(_:)``
+    package static func revocations(_ settings: GatewaySettings, now: Int64) async throws -> RevocationList {
+        guard settings.state != nil else {
+            return try await GatewayStore.revocations(in: settings.stateDirectory, now: now)
+        }
+        let records = try await open(settings).records.revocations.all(now: now)
+        return RevocationList.empty.adding(records.compactMap(Revocation.init))
+    }
+
+    /// Where the gateway's own keys are, for a command. Keys in files need no database.
+    ///
+    /// - Throws: as ``openToServe(_:)``
+    package static func keyRings(_ settings: GatewaySettings) async throws -> KeyRings {
+        try KeyRings(settings, settings.state == nil ? nil : await open(settings))
+    }
+
+    /// - Throws: as ``openToServe(_:)``
+    package static func openPostgres(
+        _ state: PostgresStateSettings, _ settings: GatewaySettings
+    ) async throws -> PostgresState {
+        do throws(PostgresStartError) {
+            return try await PostgresState.open(state.connection, poolSize: state.poolSize)
+        } catch {
+            let found = settings.error(of: error.keyPath, error.description)
+            guard error.mayPass else { throw SettingsErrors(errors: [found]) }
+            throw StartupError(description: "\(found)")
+        }
+    }
+}
+
+extension PostgresStartError {
+    /// The key of the settings that is to be looked at.
+    package var keyPath: String {
+        switch setting {
+        case .url: "state.postgres.url"
+        case .password: "state.postgres.password"
+        case .trustedCertificates: "state.postgres.trusted_certificates"
+        }
+    }
+
+    /// Whether a later start may succeed without a change by anybody.
+    fileprivate var mayPass: Bool {
+        switch kind {
+        case .unreachable, .readOnly, .other: true
+        case .libraryMissing, .refused, .noDatabase, .tls, .serverTooOld, .missingRight, .newerSchema: false
+        }
+    }
+}

@@ -1,0 +1,184 @@
+internal import FoundationEssentials
+internal import Keys
+internal import PostgresStore
+package import Settings
+internal import Store
+
+/// Moves all that gateways store, their own keys included, between a state directory, PostgreSQL and backups.
+package struct StateTransfer: Sendable {
+    private let settings: GatewaySettings
+    private let state: PostgresStateSettings
+
+    /// - Throws: ``StartupError`` where the settings name no PostgreSQL.
+    package init(_ settings: GatewaySettings) throws(StartupError) {
+        guard let state = settings.state?.postgres else {
+            throw StartupError(description: "there is no section state.postgres in the configuration")
+        }
+        self.settings = settings
+        self.state = state
+    }
+
+    // MARK: To PostgreSQL
+
+    /// Copies the state directory's database and keys. When this throws, no records have been copied, and it can be
+    /// run again.
+    ///
+    /// - Parameter replaces: whether records that are in PostgreSQL are removed, and keys replaced.
+    /// - Returns: what was done, in words.
+    package func fromDirectory(replaces: Bool, report: @escaping @Sendable (Int) -> Void) async throws -> String {
+        try GatewayStore.checkDirectory(settings.stateDirectory)
+        let path = GatewayStore.path(in: settings.stateDirectory)
+        guard FileManager.default.fileExists(atPath: path) else {
+            throw StartupError(description: "\(path): is not there")
+        }
+        // Alone: what a gateway wrote meanwhile would be left behind. An older schema is brought to the current one.
+        let source = try GatewayStore.openAlone(in: settings.stateDirectory)
+        defer { withExtendedLifetime(source) {} }
+        let files = KeyRings(stateDirectory: settings.stateDirectory)
+        var rings: [KeyPurpose: KeyRing] = [:]
+        for purpose in KeyPurpose.allCases { rings[purpose] = try await files[purpose].read() }
+        return try await put(source, rings, replaces: replaces, report: report)
+    }
+
+    /// Puts the records of a backup in the place of those in PostgreSQL, and with `withKeys` its keys too.
+    ///
+    /// - Returns: what was done, in words.
+    package func restore(
+        from copy: String, withKeys: Bool, replaces: Bool, report: @escaping @Sendable (Int) -> Void
+    ) async throws -> String {
+        let copies = StoreCopies(settings)
+        let found = try await copies.check(copy)
+        guard found.isGood, found.schema == .current else {
+            throw StartupError(description: "\(copy): is damaged, or of another version; see gatehouse store check")
+        }
+        let rings = withKeys ? try await StoreCopies.keyRings(in: copy) : [:]
+        guard !withKeys || !rings.isEmpty else { throw StartupError(description: "\(copy): holds no keys") }
+        return try await put(try Store(reading: copy), rings, replaces: replaces, report: report)
+    }
+
+    private func put(
+        _ source: Store, _ rings: [KeyPurpose: KeyRing], replaces: Bool, report: @escaping @Sendable (Int) -> Void
+    ) async throws -> String {
+        let target = try await GatewayState.openPostgres(state, settings)
+        let shared = try KeyRings(settings, target)
+        try await requireNoGateway(target)
+        // Keys first: without those that sealed them, records are of no use.
+        for (purpose, ring) in rings.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
+            if !replaces, let found = try await shared[purpose].read(), found != ring {
+                throw StartupError(
+                    description: "the \(purpose.rawValue) keys in the database are others; --replace replaces them")
+            }
+            _ = try await shared[purpose].update { $0 = ring }
+        }
+        do {
+            let counts = try await target.store.takeOver(source, replaces: replaces, report: report)
+            try await target.close()
+            return "\(Self.words(counts)) and \(rings.count) key rings are in PostgreSQL now"
+        } catch is PostgresStore.NotEmpty {
+            throw StartupError(description: "the database holds records already; --replace replaces them")
+        }
+    }
+
+    /// What a running gateway stores meanwhile would be lost or mixed.
+    private func requireNoGateway(_ target: PostgresState) async throws {
+        let running = try await target.records.replicas?.all().filter { $0.state == .alive }.map(\.name) ?? []
+        guard running.isEmpty else {
+            throw StartupError(
+                description: "gateways run with this database: \(running.joined(separator: ", ")); stop them first")
+        }
+    }
+
+    // MARK: From PostgreSQL
+
+    /// Copies records and keys into a state directory without a database.
+    ///
+    /// - Returns: what was done, in words.
+    package func toDirectory(report: @escaping @Sendable (Int) -> Void) async throws -> String {
+        let path = GatewayStore.path(in: settings.stateDirectory)
+        guard !FileManager.default.fileExists(atPath: path) else {
+            throw StartupError(description: "\(path): is there already; move it away first")
+        }
+        let source = try await GatewayState.openPostgres(state, settings)
+        try await requireNoGateway(source)
+        try StateDirectory(path: settings.stateDirectory).make()
+        let copy = "\(path).transferred"
+        try removeIfThere(copy)
+        defer { try? removeIfThere(copy) }
+        let counts = try await write(source, to: copy, withKeys: true, report: report)
+        _ = try await StoreCopies(settings).restore(from: copy, withKeys: true)
+        return "\(Self.words(counts)) and the keys are in \(settings.stateDirectory) now"
+    }
+
+    /// Writes all records, as they are at one moment, to a file with the form of a single gateway's backup.
+    ///
+    /// - Returns: what was done, in words.
+    package func backUp(
+        to copy: String, withKeys: Bool, report: @escaping @Sendable (Int) -> Void
+    ) async throws -> String {
+        guard !FileManager.default.fileExists(atPath: copy) else {
+            throw StartupError(description: "\(copy): is there already")
+        }
+        let source = try await GatewayState.openPostgres(state, settings)
+        let counts = try await write(source, to: copy, withKeys: withKeys, report: report)
+        let keys = withKeys ? "with the gateways' keys; keep it as secret as they are" : "without keys"
+        return "\(copy): written, \(Self.words(counts)), \(keys)"
+    }
+
+    private func write(
+        _ source: PostgresState, to copy: String, withKeys: Bool, report: @escaping @Sendable (Int) -> Void
+    ) async throws -> [(table: String, count: Int)] {
+        let (work, partial) = ("\(copy).work", "\(copy).partial")
+        let remains = [work, "\(work)-wal", "\(work)-shm", partial]
+        // Left behind by one that was killed.
+        for path in remains { try removeIfThere(path) }
+        defer { for path in remains { try? removeIfThere(path) } }
+        let target = try GatewayStore.make(at: work)
+        let counts = try await source.store.copy(to: target, report: report)
+        var keys: [(name: String, contents: [UInt8])]?
+        if withKeys {
+            let shared = try KeyRings(settings, source)
+            var found: [(name: String, contents: [UInt8])] = []
+            for purpose in KeyPurpose.allCases {
+                guard let ring = try await shared[purpose].read() else { continue }
+                found.append((purpose.fileName, ring.encoded(for: purpose)))
+            }
+            keys = found
+        }
+        try target.copy(to: partial) { keys }
+        try target.close()
+        try await source.close()
+        try FileManager.default.moveItem(atPath: partial, toPath: copy)
+        try StateDirectory(path: URL(filePath: copy).deletingLastPathComponent().path).sync()
+        return counts
+    }
+
+    // MARK: The schema
+
+    /// Brings the database to the current schema.
+    ///
+    /// - Returns: what was done, in words.
+    package func migrate() async throws -> String {
+        let target = try await GatewayState.openPostgres(state, settings)
+        let steps = target.schemaVersion
+        try await target.close()
+        return "the schema is current: \(steps) steps"
+    }
+
+    /// The schema, and how many rows each table has.
+    package func report() async throws -> StoreReport {
+        let source = try await GatewayState.openPostgres(state, settings)
+        var report = StoreReport(schema: .current)
+        report.rows = try await source.store.counts()
+        try await source.close()
+        return report
+    }
+
+    private static func words(_ counts: [(table: String, count: Int)]) -> String {
+        "\(counts.map(\.count).reduce(0, +)) records"
+    }
+
+    private func removeIfThere(_ path: String) throws {
+        guard FileManager.default.fileExists(atPath: path) else { return }
+        try FileManager.default.removeItem(atPath: path)
+    }
+}

@@ -1,0 +1,58 @@
+internal import Accounts
+internal import Admin
+internal import Clocks
+internal import Keys
+internal import Sealing
+internal import Settings
+internal import Store
+
+/// The gateway's own keys of one configuration snapshot.
+struct GatewayKeys: Sendable {
+    let rings: KeyRings
+    /// Services that follow what several gateways share; empty for files, which are read again at each reload.
+    let shared: SharedKeyServices
+    /// What seals with keys of the gateway's own seals with these; nil where nothing does.
+    let sealing: SealingKeyRing?
+
+    var audit: AuditKeyService? { shared.audit }
+
+    func ownSealingKeys() throws -> SealingKeyRing {
+        guard let sealing else { throw StartupError(description: "there is no sealing key") }
+        return sealing
+    }
+}
+
+extension SnapshotMaker {
+    func ownKeys(
+        _ settings: GatewaySettings, _ store: (any StateStore)?, after previous: ConfigurationSnapshot?
+    ) async throws -> GatewayKeys {
+        let rings = try KeyRings(settings, store)
+        // Without a store no tokens are taken: nothing is sealed, and no user is hashed.
+        guard let store else { return GatewayKeys(rings: rings, shared: SharedKeyServices(), sealing: nil) }
+        guard rings.isShared else {
+            let sealing = settings.sealsWithOwnKeys ? try await SealingKeys.ring(rings[.sealing]) : nil
+            return GatewayKeys(rings: rings, shared: SharedKeyServices(), sealing: sealing)
+        }
+        let known = previous?.sharedKeys ?? SharedKeyServices()
+        let now = Self.rotationTime(store.records.clock)
+        try await known.follow()
+        let sealing =
+            settings.sealsWithOwnKeys
+            ? try await known.sealing.orMake {
+                try await SealingKeyService(
+                    rings[.sealing], .sealingKeys(settings, isShared: true), logger: logger, now: now)
+            } : nil
+        let audit = try await known.audit.orMake {
+            try await AuditKeyService(rings[.audit], .auditKeys(isShared: true), logger: logger, now: now)
+        }
+        return GatewayKeys(
+            rings: rings, shared: SharedKeyServices(sealing: sealing, audit: audit), sealing: sealing?.keys)
+    }
+}
+
+extension Optional where Wrapped: Sendable {
+    fileprivate func orMake(_ make: () async throws -> Wrapped) async throws -> Wrapped {
+        if let self { return self }
+        return try await make()
+    }
+}

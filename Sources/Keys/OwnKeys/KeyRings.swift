@@ -1,0 +1,50 @@
+package import Sealing
+package import Settings
+package import Store
+
+/// Where the gateway's own keys are, by their purpose.
+package struct KeyRings: Sendable {
+    private let storage: @Sendable (KeyPurpose) -> any KeyRingStorage
+    /// Whether several gateways use the same keys.
+    package let isShared: Bool
+
+    /// Keys in files, of one gateway.
+    package init(stateDirectory: String) {
+        isShared = false
+        storage = { KeyRingFile($0, stateDirectory: stateDirectory) }
+    }
+
+    /// Keys in a database, of several gateways.
+    ///
+    /// - Parameter sealingKeys: seal the keys in the database: the first seals, all open.
+    package init(_ records: any KeyRingRecords, sealedWith sealingKeys: SealingKeyRing) {
+        isShared = true
+        storage = { SharedKeyRing($0, records, sealedWith: sealingKeys) }
+    }
+
+    /// The one place that decides where the keys are.
+    ///
+    /// - Parameter store: nil where it is not open.
+    package init(_ settings: GatewaySettings, _ store: (any StateStore)?) throws {
+        guard let state = settings.state?.postgres, let records = store?.keyRings else {
+            return self.init(stateDirectory: settings.stateDirectory)
+        }
+        let keys = try state.sealingKeys.map { try SealingKey(id: $0.id, $0.key) }
+        self.init(records, sealedWith: SealingKeyRing(sealing: keys[0], opening: Array(keys.dropFirst())))
+    }
+
+    package subscript(_ purpose: KeyPurpose) -> any KeyRingStorage { storage(purpose) }
+
+    /// The ring of the key that limits count by, made now if there is none.
+    ///
+    /// Where there is a key of the audit log already, the first one comes of that: with it earlier versions have
+    /// counted.
+    package func limits(now: Int64) async throws -> KeyRing {
+        let limits = self[.limits]
+        if let ring = try await limits.read() { return ring }
+        let audit = try await self[.audit].read()?.current?.material
+        return try await limits.update { ring in
+            if ring == nil { ring = KeyRing(first: try NewKey.limits(from: audit), now: now) }
+        }
+    }
+}

@@ -1,0 +1,43 @@
+package import Logging
+package import Sealing
+internal import Store
+
+/// The sealing keys that several gateways share, followed while they are in use.
+package final class SealingKeyService: Sendable {
+    package let keys: SealingKeyRing
+    private let followed: FollowedKeyRing
+
+    /// Has read the keys, and made them where there were none.
+    ///
+    /// - Parameter now: seconds since 1970.
+    package init(
+        _ storage: any KeyRingStorage, _ schedule: RotationSchedule, logger: Logger,
+        now: @escaping @Sendable () -> Int64
+    ) async throws {
+        let keys = try await SealingKeys.ring(storage)
+        self.keys = keys
+        followed = FollowedKeyRing(
+            storage, schedule, logger: logger, now: now,
+            use: { ring, before in
+                keys.adopt(try SealingKeyRing(ring))
+                if let before = before?.current?.id, let id = ring.current?.id, before != id {
+                    logger.info("another key seals", metadata: ["kid": "\(id)"])
+                }
+            }, fellBehind: { keys.setBehind($0) })
+        try await followed.follow()
+    }
+
+    /// Why the keys could not be read last; nil while all is well.
+    package var error: String? { followed.error }
+
+    /// Reads the keys, and does what is due.
+    ///
+    /// - Throws: what stands against it; what was in use stays so.
+    package func follow() async throws { try await followed.follow() }
+
+    /// From now on goes by another schedule.
+    package func adopt(_ schedule: RotationSchedule) { followed.adopt(schedule) }
+
+    /// Follows the stored keys and the clock until cancelled.
+    package func run() async { await followed.run() }
+}

@@ -1,0 +1,101 @@
+internal import Locking
+internal import Logging
+internal import Pipeline
+internal import Store
+
+/// How the list follows the store, whoever writes it.
+extension RevocationService {
+    /// How many seconds pass between two looks for what has ended.
+    private static let tidyingInterval: Int64 = 600
+    /// How many revocations are stored at once when the database lacks them.
+    private static let storedAtOnce = 1000
+
+    /// Takes over what others have written since this was called last; at first all that is kept. After a failure all
+    /// is read again: what was missed meanwhile is not known.
+    package func follow() async throws {
+        let began = uptime()
+        let reading: RevocationReading
+        do {
+            let position = needsWhole ? nil : state.withLock { $0.position }
+            needsWhole = false
+            reading = try await changes.read(since: position, now: now())
+        } catch {
+            needsWhole = true
+            await judgeAge()
+            throw error
+        }
+        let revocations = reading.records.compactMap(Revocation.init)
+        let list = current
+        let new = revocations.filter { !list.includes($0) }
+        state.withLock { state in
+            (state.readAt, state.position) = (max(began, state.readAt), reading.position)
+            state.list = state.list.marked(tooOld: false)
+        }
+        if !new.isEmpty { await add(new) } else if list.isTooOld { await publish() }
+        if !revocations.isEmpty { hasRead.withLock { $0 }() }
+        if reading.isWhole, changes.isShared { try await storeMissing(revocations) }
+    }
+
+    /// Stores what is held here and the database lacks: it was revoked while the database was away, or on a server that
+    /// another one has taken the place of.
+    private func storeMissing(_ stored: [Revocation]) async throws {
+        let now = now()
+        let missing = current.revocations(notIn: RevocationList.empty.adding(stored)).filter { $0.endsAt > now }
+        for start in stride(from: 0, to: missing.count, by: Self.storedAtOnce) {
+            let part = missing[start..<min(start + Self.storedAtOnce, missing.count)]
+            do {
+                try await records.keep(part.map(RevocationRecord.init))
+            } catch {
+                needsWhole = true
+                throw error
+            }
+        }
+        guard !missing.isEmpty else { return }
+        logger.notice("revocations stored that the database lacked", metadata: ["count": "\(missing.count)"])
+    }
+
+    /// Lets no token count while the list is too old.
+    private func judgeAge() async {
+        let isTooOld = staleness.withLock { $0 }?.makesTooOld(status.age) ?? false
+        guard isTooOld != current.isTooOld else { return }
+        state.withLock { $0.list = $0.list.marked(tooOld: isTooOld) }
+        logger.error(
+            isTooOld ? "no token is accepted: revocations cannot be read" : "tokens are accepted by an old list",
+            metadata: ["age_seconds": "\(status.age)"])
+        await publish()
+    }
+
+    /// Forgets what has ended.
+    func removeEnded() async throws {
+        state.withLock { $0.list = $0.list.removingEnded(now: now()) }
+        try await records.removeEnded(now: now())
+    }
+
+    /// Follows the store until cancelled.
+    package func run() async {
+        for await _ in changes.signals() {
+            do {
+                try await follow()
+                if uptime() - tidiedAt >= Self.tidyingInterval {
+                    tidiedAt = uptime()
+                    try await removeEnded()
+                }
+                report(nil)
+            } catch {
+                guard !Task.isCancelled else { return }
+                report("\(error)")
+            }
+        }
+    }
+
+    /// Logs a failure once for as long as it lasts.
+    private func report(_ failure: String?) {
+        defer { lastFailure = failure }
+        switch (lastFailure, failure) {
+        case (nil, let failure?):
+            logger.error("revocations of other processes cannot be read", metadata: ["error": "\(failure)"])
+        case (.some, nil): logger.notice("revocations of other processes are read again")
+        default: break
+        }
+    }
+}

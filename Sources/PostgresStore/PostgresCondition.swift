@@ -1,0 +1,60 @@
+internal import Locking
+internal import Postgres
+
+/// Whether PostgreSQL takes writes, as the last ones tell.
+///
+/// A statement that fails for the server's sake says at once that it does not. That it does again only a trial says.
+final class PostgresCondition: Sendable {
+    private let state = Locked<String?>(nil)
+
+    /// Why nothing can be written; names no host and no value.
+    var error: String? { state.withLock { $0 } }
+
+    func statementFailed(_ error: PostgresError) {
+        guard let words = Self.words(error) else { return }
+        state.withLock { $0 = words }
+    }
+
+    func trialSucceeded() { state.withLock { $0 = nil } }
+
+    /// A trial has nothing of its own that could be at fault.
+    func trialFailed(_ error: any Error) {
+        let known = error as? PostgresError
+        if known?.kind == .cancelled { return }
+        let words = known.map { Self.words($0) ?? Self.slow($0) } ?? nil
+        state.withLock { $0 = words ?? Self.withState("a trial write fails", known) }
+    }
+
+    /// Nil for what is the fault of what was written, or of others who write the same.
+    private static func words(_ error: PostgresError) -> String? {
+        switch error.kind {
+        case .connection: return withState("PostgreSQL cannot be reached", error)
+        case .tls: return "the certificate of PostgreSQL cannot be verified"
+        case .refused: return withState("PostgreSQL refuses the role or the database", error)
+        case .libraryMissing: return "libpq cannot be loaded"
+        case .deadline: return "PostgreSQL did not respond in time"
+        case .tooManyWaiting: return "too many calls wait for PostgreSQL"
+        case .statement: break
+        case .cancelled, .tooLarge, .unusable, .type: return nil
+        }
+        switch error.condition {
+        case .readOnly: return withState("PostgreSQL takes no writes: it is a standby or read only", error)
+        case .unavailable where error.sqlState == "53100": return withState("PostgreSQL's disk is full", error)
+        case .unavailable: return withState("PostgreSQL cannot work now", error)
+        case .missingRight: return withState("the role lacks a right", error)
+        // XX: its own fault, as damaged files.
+        case .other where error.sqlState?.hasPrefix("XX") == true:
+            return withState("PostgreSQL reports an internal error", error)
+        case .conflict, .timeLimit, .uniqueViolation, .other, nil: return nil
+        }
+    }
+
+    /// Of a trial: nobody else writes its row.
+    private static func slow(_ error: PostgresError) -> String? {
+        error.condition == .timeLimit ? withState("PostgreSQL did not respond in time", error) : nil
+    }
+
+    private static func withState(_ words: String, _ error: PostgresError?) -> String {
+        error?.sqlState.map { "\(words) (SQLSTATE \($0))" } ?? words
+    }
+}

@@ -1,0 +1,80 @@
+internal import Postgres
+package import Store
+
+/// Leases in PostgreSQL, on the session's row. A session that is not stored yet has its lease in a table beside it, as
+/// one that began before the records did.
+///
+/// The server's clock counts. A statement that has waited for another one goes by the time at which it began, at which
+/// a lease is rather still there.
+extension PostgresSessions {
+    static let leases = PostgresStore.Migration(
+        name: "refresh-leases-1",
+        statements: [
+            "ALTER TABLE sessions ADD COLUMN lease_holder bytea, ADD COLUMN lease_ends_at timestamptz",
+            """
+            CREATE TABLE refresh_leases (
+                family bytea PRIMARY KEY,
+                holder bytea NOT NULL,
+                ends_at timestamptz NOT NULL
+            )
+            """,
+        ])
+
+    private static let end = "now() + interval '\(RefreshLeases.lifetime) seconds'"
+
+    package func take(_ lease: RefreshLease) async throws -> RefreshLeaseStep {
+        // The conditions are asked of the newest version of the row: whoever has waited for another one's lease or
+        // successor finds it.
+        let taken = try await store.run(
+            """
+            UPDATE sessions SET lease_holder = $2, lease_ends_at = \(Self.end)
+            WHERE family = $1 AND generation <= $3 AND ended_at IS NULL
+                AND (lease_ends_at IS NULL OR lease_ends_at <= now())
+            """, [.bytes(lease.family), .bytes(lease.holder), .integer(lease.generation)])
+        guard taken == 0 else { return .taken }
+        guard let record = try await session(lease.family) else { return try await takeUnknown(lease) }
+        return record.isPast(lease.generation) ? .passed(record) : .held
+    }
+
+    private func takeUnknown(_ lease: RefreshLease) async throws -> RefreshLeaseStep {
+        let taken = try await store.run(
+            """
+            INSERT INTO refresh_leases AS l (family, holder, ends_at) VALUES ($1, $2, \(Self.end))
+            ON CONFLICT (family) DO UPDATE SET holder = excluded.holder, ends_at = excluded.ends_at
+            WHERE l.ends_at <= now()
+            """, [.bytes(lease.family), .bytes(lease.holder)])
+        guard taken > 0 else { return .held }
+        // Another holder may have stored the session since it was looked for, and no one can from now on.
+        guard let record = try await session(lease.family) else { return .taken }
+        try await releaseUnknown(lease)
+        // Its row has the lease from now on: asked for once more, that decides.
+        return record.isPast(lease.generation) ? .passed(record) : .held
+    }
+
+    package func renew(_ lease: RefreshLease) async throws -> Bool {
+        let values: [PostgresValue] = [.bytes(lease.family), .bytes(lease.holder)]
+        let renewed = try await store.run(
+            "UPDATE sessions SET lease_ends_at = \(Self.end) WHERE family = $1 AND lease_holder = $2", values)
+        guard renewed == 0 else { return true }
+        return try await store.run(
+            "UPDATE refresh_leases SET ends_at = \(Self.end) WHERE family = $1 AND holder = $2", values) > 0
+    }
+
+    package func release(_ lease: RefreshLease) async throws {
+        let released = try await store.run(
+            """
+            UPDATE sessions SET lease_holder = NULL, lease_ends_at = NULL WHERE family = $1 AND lease_holder = $2
+            """, [.bytes(lease.family), .bytes(lease.holder)])
+        if released == 0 { try await releaseUnknown(lease) }
+    }
+
+    private func releaseUnknown(_ lease: RefreshLease) async throws {
+        try await store.run(
+            "DELETE FROM refresh_leases WHERE family = $1 AND holder = $2",
+            [.bytes(lease.family), .bytes(lease.holder)])
+    }
+
+    func removeEndedLeases() async throws {
+        try await store.removeEnded(from: "refresh_leases", key: ["family"], where: "ends_at <= now()", [])
+    }
+}

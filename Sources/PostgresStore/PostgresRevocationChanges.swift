@@ -1,0 +1,118 @@
+internal import Postgres
+internal import Store
+
+/// The list of revocations as several gateways change it.
+///
+/// A position is a snapshot of the database: it says of each transaction whether its rows had been there to read. So no
+/// row is missed, however late its transaction commits, and none is read twice. A number that grows with each row would
+/// miss those whose transactions commit after later ones.
+struct PostgresRevocationChanges: RevocationChanges {
+    /// How often all gateways ask where they are told nothing, and where a message could have been lost.
+    private static let (pollingInterval, checkingInterval) = (Duration.milliseconds(250), Duration.seconds(1))
+    /// How many rows one statement reads.
+    private static let page = 1000
+
+    private let store: PostgresStore
+    private let clock: any RecordClock
+    private let listener: PostgresListener?
+
+    /// - Parameter listener: nil: changes are asked for.
+    init(_ store: PostgresStore, clock: any RecordClock, listener: PostgresListener?) {
+        self.store = store
+        self.clock = clock
+        self.listener = listener
+    }
+
+    var isShared: Bool { true }
+    var notice: ChangeNotice { listener?.isListening == true ? .notify : .poll }
+
+    func signals() -> AsyncStream<Void> {
+        ChangeSignals.every {
+            notice == .notify ? Self.checkingInterval : Self.pollingInterval
+        } listen: { [listener, pool = store.pool] ring in
+            await listener?.run(pool, ring)
+        }
+    }
+
+    /// In pages of the key's order, so that no response is large. The position is the first page's: what is committed
+    /// between two pages is read once more.
+    func read(since position: ChangePosition?, now: Int64) async throws -> RevocationReading {
+        // After a new connection, something may have come between.
+        let position = listener?.takeReconnected() == true ? nil : position
+        let first = try await rows(behind: nil, since: position, now: now)
+        guard let row = first.first else { throw PostgresRow.MissingColumn(name: "snapshot") }
+        guard try !row.boolean("is_read_only") else {
+            listener?.reconnect()
+            throw ReadOnlyServer()
+        }
+        let current = ChangePosition(origin: try row.text("origin"), mark: try row.text("snapshot"))
+        if let position, position.origin != current.origin { return try await read(since: nil, now: now) }
+        var records: [RevocationRecord] = []
+        var page = first
+        while true {
+            let found = try page.compactMap { try $0.optional(PostgresRow.text, "issuer") == nil ? nil : $0 }
+            records += try found.map(RevocationRecord.init)
+            guard found.count == Self.page, let last = found.last else { break }
+            page = try await rows(behind: last, since: position, now: now)
+        }
+        return RevocationReading(records: records, position: current, isWhole: position == nil)
+    }
+
+    /// A server that takes no writes is not the one that others write to.
+    private struct ReadOnlyServer: Error, CustomStringConvertible {
+        var description: String { "the server takes no writes" }
+    }
+
+    /// A page with the position on each row; one row without a record where there is none.
+    private func rows(
+        behind row: PostgresRow?, since position: ChangePosition?, now: Int64
+    ) async throws -> [PostgresRow] {
+        let change =
+            position == nil
+            ? "$7::pg_snapshot IS NULL"
+            : "changed >= pg_snapshot_xmin($7::pg_snapshot) AND NOT pg_visible_in_snapshot(changed, $7::pg_snapshot)"
+        let sql = """
+            SELECT (SELECT pg_current_snapshot()::text) AS snapshot, (\(PostgresOrigin.sql)) AS origin,
+                (SELECT current_setting('transaction_read_only') = 'on') AS is_read_only,
+                r.issuer, r.claim, r.value, r.is_sparing, r.spared, r.before, r.ends_at
+            FROM (VALUES (TRUE)) AS once LEFT JOIN (
+                SELECT issuer, claim, value, is_sparing, spared, before, ends_at FROM revocations
+                WHERE ends_at > $1 AND (issuer, claim, value, is_sparing, spared) > ($2, $3, $4, $5, $6) AND \(change)
+                ORDER BY issuer, claim, value, is_sparing, spared LIMIT \(Self.page)
+            ) AS r ON TRUE
+            """
+        // Before all keys: no claim is empty.
+        var behind: [PostgresValue] = [.text(""), .text(""), .text(""), .boolean(false), .text("")]
+        if let row {
+            behind = [
+                .text(try row.text("issuer")), .text(try row.text("claim")), .text(try row.text("value")),
+                .boolean(try row.boolean("is_sparing")), .text(try row.text("spared")),
+            ]
+        }
+        let end = PostgresValue.integer(clock.pruningTime(now))
+        let values = [end] + behind + [PostgresValue.orNull(position?.mark)]
+        guard let listener, let found = try await listener.query(sql, values) else {
+            return try await store.rows(sql, values)
+        }
+        return found.rows.map { PostgresRow(columns: found.columns, values: $0) }
+    }
+}
+
+/// The course of the database that positions belong to.
+enum PostgresOrigin {
+    /// SQL of a text that is another one on each timeline, which a promotion begins, and after each start of a server:
+    /// it may have been restored to a time before.
+    static let sql = """
+        SELECT left(pg_walfile_name(pg_current_wal_lsn()), 8) || '-' || extract(epoch FROM pg_postmaster_start_time())
+        """
+}
+
+extension RevocationRecord {
+    fileprivate init(_ row: PostgresRow) throws {
+        self.init(
+            issuer: try row.text("issuer"), claim: try row.text("claim"), value: try row.text("value"),
+            before: try row.optional(PostgresRow.integer, "before"),
+            sparing: try row.boolean("is_sparing") ? try row.text("spared") : nil,
+            endsAt: try row.integer("ends_at"))
+    }
+}

@@ -1,0 +1,135 @@
+internal import Postgres
+internal import Store
+
+/// Why a gateway cannot use its database when it starts, for the operator: what is wrong, and what to do.
+package struct PostgresStartError: Error, Equatable, CustomStringConvertible {
+    package enum Kind: Sendable, Equatable {
+        case libraryMissing
+        /// No server responds.
+        case unreachable
+        /// The server refuses the role or its password.
+        case refused
+        case noDatabase
+        case tls
+        case serverTooOld
+        /// None of the servers takes writes.
+        case readOnly
+        case missingRight
+        case newerSchema
+        case other
+    }
+
+    /// The part of the settings that is wrong, if it is not the server itself.
+    package enum Setting: Sendable, Equatable {
+        case url, password, trustedCertificates
+    }
+
+    package let kind: Kind
+    package let setting: Setting
+    package let description: String
+
+    init(_ kind: Kind, at setting: Setting = .url, _ reason: String, _ advice: String) {
+        self.kind = kind
+        self.setting = setting
+        description = "\(reason); \(advice)"
+    }
+}
+
+extension PostgresStartError {
+    /// Of any error of opening.
+    init(_ error: any Error, _ settings: PostgresSettings) {
+        switch error {
+        case let error as PostgresStartError: self = error
+        case let error as PostgresError: self.init(error, settings)
+        case StoreError.newerSchema(let names):
+            self.init(
+                .newerSchema,
+                "the schema of the database \(settings.database) was made by a newer version of gatehouse, which has "
+                    + names.joined(separator: ", "),
+                "start that version or a later one; this one does not work with it")
+        default: self.init(.other, "the database cannot be used: \(error)", "see the log of PostgreSQL")
+        }
+    }
+
+    private init(_ error: PostgresError, _ settings: PostgresSettings) {
+        switch (error.kind, error.condition) {
+        case (.libraryMissing, _): self.init(.libraryMissing, "\(error)", "gatehouse needs it for PostgreSQL alone")
+        case (.tls, _):
+            self.init(
+                .tls, at: .trustedCertificates, "the certificate of PostgreSQL cannot be verified: \(error)",
+                "the file \(settings.trustedCertificates) must hold the authority that signed it, the certificate must "
+                    + "name the host of the URL, and the server must have ssl = on")
+        case (.refused, _): self.init(refusal: error, settings)
+        case (_, .missingRight): self.init(missingRight: error, settings)
+        case (_, .readOnly): self.init(readOnly: error)
+        case (.connection, _) where Self.namesStandby(error): self.init(readOnly: error)
+        case (.connection, _), (.deadline, _), (_, .unavailable):
+            self.init(
+                .unreachable, "no server responds: \(error)",
+                "make sure that PostgreSQL runs at the hosts and ports of the URL, and takes connections from here")
+        default: self.init(.other, "the database cannot be used: \(error)", "see the log of PostgreSQL")
+        }
+    }
+
+    private init(refusal error: PostgresError, _ settings: PostgresSettings) {
+        let (role, database) = (settings.user, settings.database)
+        switch error.sqlState {
+        case "28P01":
+            self.init(
+                .refused, at: .password, "the server refuses the password of the role \(role): \(error)",
+                "set the role's password to that of the settings: ALTER ROLE \(role) PASSWORD '…'")
+        case "3D000":
+            self.init(
+                .noDatabase, "there is no database \(database): \(error)",
+                "make it: CREATE DATABASE \(database) OWNER \(role)")
+        case "42501":
+            self.init(
+                .missingRight, "the role \(role) may not use the database \(database): \(error)",
+                "let it: GRANT CONNECT ON DATABASE \(database) TO \(role)")
+        default:
+            self.init(
+                .refused, "the server refuses the role \(role): \(error)",
+                "make the role (CREATE ROLE \(role) LOGIN PASSWORD '…'), and let it in by pg_hba.conf")
+        }
+    }
+
+    private init(readOnly error: PostgresError) {
+        self.init(
+            .readOnly, "the servers take no writes: \(error)",
+            "name the primary in the URL, and set default_transaction_read_only to off")
+    }
+
+    private init(missingRight error: PostgresError, _ settings: PostgresSettings) {
+        self.init(
+            .missingRight, "the role \(settings.user) lacks a right: \(error)", Self.advice(settings))
+    }
+
+    /// libpq's own words, which have no SQLSTATE.
+    private static func namesStandby(_ error: PostgresError) -> Bool {
+        ["session is read-only", "server is in hot standby mode"].contains { error.message.contains($0) }
+    }
+
+    // MARK: Findings
+
+    static func serverTooOld(_ version: Int) -> PostgresStartError {
+        PostgresStartError(
+            .serverTooOld, "PostgreSQL \(version / 10_000) is too old",
+            "use version \(PostgresInspection.oldestServer / 10_000) or later")
+    }
+
+    static func missingRights(on tables: [String], _ settings: PostgresSettings) -> PostgresStartError {
+        PostgresStartError(
+            .missingRight, "the role \(settings.user) may not read or write \(tables.joined(separator: ", "))",
+            "let it: GRANT SELECT, INSERT, UPDATE, DELETE ON \(tables.joined(separator: ", ")) TO \(settings.user)")
+    }
+
+    static func mayNotMakeTables(_ settings: PostgresSettings) -> PostgresStartError {
+        PostgresStartError(
+            .missingRight, "the role \(settings.user) may not make tables in \(settings.database)", advice(settings))
+    }
+
+    private static func advice(_ settings: PostgresSettings) -> String {
+        "make it the owner of the database (ALTER DATABASE \(settings.database) OWNER TO \(settings.user)), or let it "
+            + "make tables in its schema (GRANT CREATE, USAGE ON SCHEMA public TO \(settings.user))"
+    }
+}

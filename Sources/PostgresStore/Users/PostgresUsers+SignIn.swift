@@ -1,0 +1,106 @@
+internal import Postgres
+package import Store
+
+extension PostgresUsers {
+    package func signIn(_ signIn: UserSignIn) async throws -> UserSignInStep {
+        var signIn = signIn
+        for _ in 0..<Self.tries {
+            // A sign-in that others have overtaken is undone as a whole, and tried again.
+            let step = try await store.repeated(after: [Self.onceSpent, Self.userOfToken]) { [signIn] in
+                try await signInOnce(signIn)
+            }
+            if let step { return step }
+            // From here on the identity token is used up, whoever its user turned out to be.
+            signIn.proof = nil
+        }
+        throw StoreError.rowVanished
+    }
+
+    /// How often a sign-in is tried whose user is changed meanwhile.
+    private static let tries = 5
+
+    /// - Returns: nil where what kept the user out has been changed in between.
+    private func signInOnce(_ signIn: UserSignIn) async throws -> UserSignInStep? {
+        // Apple's token is sealed for one user. Where the user turns out to be another, it violates ``userOfToken``.
+        var token: AppleTokenRecord?
+        if let make = signIn.appleToken {
+            let known = try await user(issuer: signIn.user.issuer, subject: signIn.user.subject)
+            token = make(known?.id ?? signIn.user.id)
+        }
+        let (sql, values) = Self.signingIn(signIn, token)
+        guard let row = try await store.rows(sql, values).first else { throw StoreError.rowVanished }
+        switch try Self.spendingStep(row) {
+        case .replayed: return .replayed
+        case .nonceReused: return .nonceReused
+        case .spent: break
+        }
+        if try row.optional(PostgresRow.text, "id") != nil {
+            return .signedIn(try UserRecord(row), isNew: try row.boolean("is_new"))
+        }
+        let known = try await user(issuer: signIn.user.issuer, subject: signIn.user.subject)
+        if let known, known.disabledAt != nil { return .disabled(known) }
+        if let known, known.role != signIn.user.role { return .otherRole(known) }
+        return nil
+    }
+
+    /// The statement of a sign-in. It returns one row, with the user's columns NULL where nobody was signed in.
+    ///
+    /// The user's row is locked by it, also where nothing of it changes: who disables the user or gives another role
+    /// waits for it, and then finds the session.
+    private static func signingIn(
+        _ signIn: UserSignIn, _ token: AppleTokenRecord?
+    ) -> (sql: String, values: [PostgresValue]) {
+        var parameters = PostgresParameters()
+        let spending = spending(signIn.proof, &parameters)
+        let parts = signIn.proof.map { $0.nonce == nil ? 1 : 2 } ?? 0
+        let user = list(userColumns, signIn.user.values, &parameters)
+        // The user's id is the one that is found.
+        var session = zip(sessionColumns, signIn.session.values).map { column, value in
+            column.name == "user_id" ? "s.id" : "\(parameters.add(value))::\(column.type)"
+        }.joined(separator: ", ")
+        session = "SELECT \(session) FROM signed_in AS s"
+        let sql = """
+            WITH \(spending), signed_in AS (
+                INSERT INTO users AS u (\(names(userColumns)))
+                SELECT \(user) WHERE (SELECT count(*) FROM used) = \(parts)
+                ON CONFLICT (issuer, subject) DO UPDATE SET \(broughtUpToDate)
+                WHERE u.disabled_at IS NULL AND u.role IS NOT DISTINCT FROM excluded.role
+                RETURNING \(userList()), u.xmax = 0 AS is_new
+            ), session AS (
+                INSERT INTO user_sessions (\(names(sessionColumns))) \(session)
+            )\(token.map { keeping($0, &parameters) } ?? "")
+            SELECT known.*, s.* FROM known LEFT JOIN signed_in AS s ON TRUE
+            """
+        return (sql, parameters.values)
+    }
+
+    /// The changes of a known user `u`: an address that is given takes the place of the one before, unless a later word
+    /// is known. A row that was inserted has no `xmax`; one that was found has this transaction's.
+    private static let broughtUpToDate = ["email", "email_verified", "is_private_email", "email_as_of"].map {
+        """
+        \($0) = CASE WHEN excluded.email IS NOT NULL AND excluded.email_as_of >= u.email_as_of
+            THEN excluded.\($0) ELSE u.\($0) END
+        """
+    }.joined(separator: ", ")
+
+    private static func keeping(_ token: AppleTokenRecord, _ parameters: inout PostgresParameters) -> String {
+        """
+        , kept AS (
+            INSERT INTO apple_tokens (\(names(tokenColumns)))
+            SELECT \(list(tokenColumns, token.values, &parameters)) FROM signed_in
+            ON CONFLICT (user_id, client_id) DO UPDATE SET \(replacedToken)
+        )
+        """
+    }
+
+    static func names(_ columns: [(name: String, type: String)]) -> String {
+        columns.map(\.name).joined(separator: ", ")
+    }
+
+    /// The values as parameters with the columns' types.
+    static func list(
+        _ columns: [(name: String, type: String)], _ values: [PostgresValue], _ parameters: inout PostgresParameters
+    ) -> String {
+        zip(columns, values).map { "\(parameters.add($1))::\($0.type)" }.joined(separator: ", ")
+    }
+}

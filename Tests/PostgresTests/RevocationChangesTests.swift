@@ -1,0 +1,132 @@
+import Postgres
+import Store
+import Testing
+
+@testable import PostgresStore
+
+extension PostgresTests {
+    @Suite("Changes of revocations")
+    struct RevocationChangesTests {
+        private static func revocation(_ value: String, endsAt: Int64 = 100) -> RevocationRecord {
+            RevocationRecord(issuer: "i", claim: "jti", value: value, endsAt: endsAt)
+        }
+
+        /// Begins a transaction that keeps a revocation, and commits it after `body`.
+        private func keepLate(
+            _ value: String, in store: PostgresStore, whileOpen body: () async throws -> Void
+        ) async throws {
+            try await store.pool.withConnection { connection in
+                _ = try await connection.query("BEGIN")
+                _ = try await connection.query(
+                    """
+                    INSERT INTO revocations (issuer, claim, value, is_sparing, spared, ends_at)
+                    VALUES ('i', 'jti', $1, FALSE, '', 100)
+                    """, [.text(value)])
+                try await body()
+                _ = try await connection.query("COMMIT")
+            }
+        }
+
+        @Test("A follower reads each change once, also one that is committed late")
+        func each() async throws {
+            let database = try await RecordsDatabase()
+            let changes = PostgresRevocations(database.store).changes
+            let (other, third) = (PostgresRevocations(database.other()), database.other())
+            try await other.keep([Self.revocation("before")])
+            let whole = try await changes.read(since: nil, now: 0)
+            #expect(whole.isWhole && whole.records == [Self.revocation("before")])
+            var position = whole.position
+            func new() async throws -> [String] {
+                let reading = try await changes.read(since: position, now: 0)
+                #expect(!reading.isWhole && reading.position.origin == position.origin)
+                position = reading.position
+                return reading.records.map(\.value)
+            }
+            #expect(try await new() == [])
+            try await other.keep([Self.revocation("a"), Self.revocation("b")])
+            try await keepLate("late", in: third) {
+                try await other.keep([Self.revocation("c")])
+                #expect(try await new() == ["a", "b", "c"])
+                try await other.keep([Self.revocation("d")])
+                #expect(try await new() == ["d"])
+            }
+            #expect(try await new() == ["late"])
+            try await other.keep([Self.revocation("a", endsAt: 101)])
+            #expect(try await new() == ["a"])
+            #expect(try await new() == [])
+        }
+
+        @Test("What is revoked already is no change, and sends no message")
+        func unchanged() async throws {
+            let database = try await RecordsDatabase()
+            let records = PostgresRevocations(database.store)
+            let listening = try await PostgresConnection.connect(database.settings)
+            try await listening.listen(PostgresRevocations.channel)
+            let kept = [
+                Self.revocation("a"),
+                RevocationRecord(issuer: "i", claim: "sub", value: "ada", before: 5, endsAt: 100),
+                RevocationRecord(issuer: "i", claim: "sub", value: "eve", before: nil, endsAt: 100),
+            ]
+            try await records.keep(kept)
+            let position = try await records.changes.read(since: nil, now: 0).position
+            var earlier = kept[1]
+            (earlier.before, earlier.endsAt) = (4, 90)
+            var narrower = kept[2]
+            narrower.before = 9
+            try await records.keep(kept)
+            try await records.keep([earlier, narrower])
+            #expect(try await records.changes.read(since: position, now: 0).records == [])
+            try await records.keep([Self.revocation("b")])
+            // Messages come in the order of their commits.
+            _ = try await listening.query("SELECT pg_notify('\(PostgresRevocations.channel)', 'last')")
+            var heard: [String] = []
+            for await message in listening.notifications {
+                heard.append(message.payload)
+                if message.payload == "last" { break }
+            }
+            #expect(heard == ["", "", "last"])
+        }
+
+        @Test("More than a page is read in pages, as a whole and as a change")
+        func pages() async throws {
+            let records = PostgresRevocations(try await RecordsDatabase().store)
+            let position = try await records.changes.read(since: nil, now: 0).position
+            try await records.keep((0..<2500).map { Self.revocation("r\($0)") })
+            for since in [nil, position] {
+                let reading = try await records.changes.read(since: since, now: 0)
+                #expect(Set(reading.records.map(\.value)).count == 2500 && reading.records.count == 2500)
+            }
+            try await records.keep((0..<1000).map { Self.revocation("s\($0)") })
+            let whole = try await records.changes.read(since: nil, now: 0)
+            #expect(whole.records.count == 3500)
+            #expect(try await records.changes.read(since: whole.position, now: 0).records == [])
+        }
+
+        @Test("After a restart of the server the whole list is read")
+        func restart() async throws {
+            let server = try PostgresServer()
+            let store = PostgresStore(PostgresPool(server.settings(), size: 2))
+            try await store.migrate()
+            let records = PostgresRevocations(store)
+            try await records.keep([Self.revocation("a")])
+            let position = try await records.changes.read(since: nil, now: 0).position
+            try server.kill()
+            try server.start()
+            var reading: RevocationReading?
+            while reading == nil { reading = try? await records.changes.read(since: position, now: 0) }
+            #expect(reading?.isWhole == true && reading?.records.map(\.value) == ["a"])
+            #expect(reading?.position.origin != position.origin)
+        }
+
+        @Test("A server that takes no writes is not read: others write elsewhere")
+        func readOnly() async throws {
+            let database = try await RecordsDatabase()
+            let records = PostgresRevocations(database.store)
+            _ = try await records.changes.read(since: nil, now: 0)
+            try await database.store.pool.withConnection { connection in
+                _ = try await connection.query("SET default_transaction_read_only = on")
+            }
+            await #expect(throws: (any Error).self) { _ = try await records.changes.read(since: nil, now: 0) }
+        }
+    }
+}

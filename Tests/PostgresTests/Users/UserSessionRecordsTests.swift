@@ -1,0 +1,157 @@
+import Store
+import Testing
+
+@Suite("Records of users' sessions, in each store", .timeLimit(.minutes(2)))
+struct UserSessionRecordsTests {
+    private static let now = SharedRecords.now
+
+    private func begin(_ records: SharedRecords, _ session: UserSessionRecord, user: String = "ada") async throws {
+        _ = try await records.users.signIn(
+            UserSignIn(proof: nil, user: SharedRecords.user(user), session: session))
+    }
+
+    @Test("A session is found as it was kept, and takes each step once, never back", arguments: RecordStores.installed)
+    func steps(store: RecordStores) async throws {
+        let records = try await store.open()
+        var session = SharedRecords.session("s")
+        (session.deviceID, session.platform, session.retryUntil) = ("phone", "ios", 5)
+        session.device = SessionDevice(name: "Ada's", model: "m", osVersion: "1", appVersion: "2")
+        try await begin(records, session)
+        #expect(try await records.others.session("s")?.session == session)
+        #expect(try await records.others.session("S") == nil)
+        var next = SharedRecords.session("s", rotation: 1)
+        (next.refreshedAt, next.expiresAt, next.endsAt, next.deviceID) = (
+            Self.now + 9, Self.now + 70, Self.now + 80, "other"
+        )
+        #expect(try await records.users.advance(to: next) == .taken)
+        (session.rotation, session.successor, session.retryUntil) = (1, [1], 0)
+        (session.refreshedAt, session.previousExpiresAt) = (Self.now + 9, session.expiresAt)
+        (session.expiresAt, session.endsAt) = (Self.now + 70, Self.now + 80)
+        #expect(try await records.others.session("s")?.session == session, "the sign-in stays as it was")
+        for rotation in [1, 0] as [Int64] {
+            let step = try await records.others.advance(to: SharedRecords.session("s", rotation: rotation))
+            #expect(step == .overtaken(session))
+        }
+        (next.rotation, next.expiresAt) = (2, 1)
+        #expect(try await records.users.advance(to: next) == .taken)
+        (next.rotation, next.successor) = (3, nil)
+        #expect(try await records.users.advance(to: next) == .taken)
+        let last = try await records.others.session("s")?.session
+        #expect(last?.previousExpiresAt == Self.now + 70, "the longest of those before")
+        #expect(last?.successor == nil)
+        #expect(try await records.users.advance(to: SharedRecords.session("none", rotation: 1)) == .overtaken(nil))
+    }
+
+    @Test("A session that has ended, or whose user is disabled, takes no step", arguments: RecordStores.installed)
+    func ended(store: RecordStores) async throws {
+        let records = try await store.open()
+        var session = SharedRecords.session("s")
+        try await begin(records, session)
+        _ = try await records.others.setDisabled(at: 7, of: "id-ada")
+        let next = SharedRecords.session("s", rotation: 1)
+        #expect(try await records.users.advance(to: next) == .overtaken(session))
+        _ = try await records.others.setDisabled(at: nil, of: "id-ada")
+        #expect(try await records.users.end("s", at: Self.now + 3))
+        #expect(try await !records.others.end("s", at: Self.now + 4))
+        #expect(try await !records.others.end("none", at: Self.now + 4))
+        (session.endedAt, session.successor) = (Self.now + 3, nil)
+        #expect(try await records.others.advance(to: next) == .overtaken(session))
+    }
+
+    @Test(
+        "All sessions of a user end, each returned once and as it was, and no other user's",
+        arguments: RecordStores.installed)
+    func all(store: RecordStores) async throws {
+        let records = try await store.open()
+        var (second, first) = (SharedRecords.session("a"), SharedRecords.session("b"))
+        (second.createdAt, first.createdAt) = (Self.now + 1, Self.now)
+        for session in [second, first, SharedRecords.session("c")] { try await begin(records, session) }
+        try await begin(records, SharedRecords.session("other", of: "ben"), user: "ben")
+        #expect(try await records.others.sessions(of: "id-ada").map(\.id) == ["b", "c", "a"])
+        #expect(try await !records.users.hasEnded(atLeast: 1, of: "id-ada"))
+        #expect(try await records.users.hasEnded(atLeast: 0, of: "id-ada"))
+        #expect(try await records.users.end("c", at: 9))
+        let ended = try await records.users.endAll(of: "id-ada", at: 11)
+        #expect(ended.sorted { $0.id < $1.id } == [second, first])
+        #expect(try await records.others.endAll(of: "id-ada", at: 12).isEmpty)
+        #expect(try await records.others.sessions(of: "id-ada").map(\.endedAt) == [11, 9, 11])
+        #expect(try await records.others.sessions(of: "id-ada").allSatisfy { $0.successor == nil })
+        #expect(try await records.users.hasEnded(atLeast: 3, of: "id-ada"))
+        #expect(try await !records.users.hasEnded(atLeast: 4, of: "id-ada"))
+        #expect(try await records.others.session("other")?.session.endedAt == nil)
+    }
+
+    @Test(
+        "Sessions whose token was replaced are read after a start, and what others refresh later on",
+        arguments: RecordStores.installed)
+    func superseded(store: RecordStores) async throws {
+        let records = try await store.open()
+        for (id, refreshedAt, expiresAt) in [("a", 40, 100), ("b", 60, 200), ("c", 20, 10), ("d", 30, 300)]
+            as [(String, Int64, Int64)]
+        {
+            var session = SharedRecords.session(id)
+            session.expiresAt = Self.now + expiresAt
+            try await begin(records, session)
+            guard id != "d" else { continue }
+            var next = SharedRecords.session(id, rotation: 4)
+            (next.refreshedAt, next.expiresAt) = (Self.now + refreshedAt, Self.now + 900)
+            #expect(try await records.users.advance(to: next) == .taken)
+        }
+        func ids(_ sessions: [SupersededSession]) -> [String] { sessions.map(\.id) }
+        #expect(try await ids(records.others.superseded(now: Self.now + 10, limit: 9)) == ["b", "a"])
+        #expect(try await ids(records.others.superseded(now: Self.now + 10, limit: 1)) == ["b"])
+        let first = try await records.others.superseded(now: Self.now, limit: 9).last
+        #expect(
+            first
+                == SupersededSession(id: "c", rotation: 4, refreshedAt: Self.now + 20, expiresAt: Self.now + 10))
+        // Where writers are concurrent, what may have been committed late is read once more.
+        let refreshed = try await ids(records.others.refreshed(since: Self.now + 60, limit: 9))
+        #expect(refreshed.last == "b" && !refreshed.contains("c") && !refreshed.contains("d"))
+        #expect(try await ids(records.others.refreshed(since: Self.now + 20, limit: 2)).count == 2)
+        #expect(try await records.users.end("b", at: 9))
+        #expect(try await !ids(records.others.superseded(now: Self.now, limit: 9)).contains("b"))
+        records.believe(Self.now + 5)
+        #expect(try await ids(records.others.superseded(now: Self.now + 500, limit: 9)) == ["a", "c"])
+    }
+
+    @Test("What others have changed gives another number", arguments: RecordStores.installed)
+    func foreignChanges(store: RecordStores) async throws {
+        let records = try await store.open()
+        try await begin(records, SharedRecords.session("s"))
+        var before = try await records.others.foreignChanges()
+        for rotation in 1...5 as ClosedRange<Int64> {
+            #expect(try await records.users.advance(to: SharedRecords.session("s", rotation: rotation)) == .taken)
+            let after = try await records.others.foreignChanges()
+            #expect(after != before)
+            before = after
+        }
+    }
+
+    @Test(
+        "What has ended goes by the clock that is believed, and tokens after their window",
+        arguments: RecordStores.installed)
+    func removal(store: RecordStores) async throws {
+        let records = try await store.open()
+        for (id, refreshedAt, retryUntil, endsAt) in [
+            ("over", 0, 0, 50), ("old", 0, 0, 900), ("new", 30, 0, 900), ("again", 0, 61, 900),
+        ] as [(String, Int64, Int64, Int64)] {
+            var session = SharedRecords.session(id)
+            (session.refreshedAt, session.endsAt) = (Self.now + refreshedAt, Self.now + endsAt)
+            session.retryUntil = retryUntil == 0 ? 0 : Self.now + retryUntil
+            try await begin(records, session)
+        }
+        #expect(try await records.users.spend([1], until: Self.now + 50, now: Self.now))
+        #expect(try await records.users.spend([2], until: Self.now + 62, now: Self.now))
+        records.believe(Self.now + 40)
+        try await records.others.removeEnded(now: Self.now + 500)
+        #expect(try await records.users.sessions(of: "id-ada").allSatisfy { $0.successor == [0] })
+        #expect(try await records.users.isSpent([1]))
+        records.believe(Self.now + 61)
+        try await records.others.removeEnded(now: Self.now + 61)
+        let left = try await records.users.sessions(of: "id-ada")
+        #expect(Set(left.map(\.id)) == ["old", "new", "again"])
+        #expect(left.allSatisfy { ($0.successor == nil) == ($0.id == "old") })
+        #expect(try await !records.users.isSpent([1]))
+        #expect(try await records.users.isSpent([2]))
+    }
+}
