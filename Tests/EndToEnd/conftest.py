@@ -15,6 +15,9 @@ from harness.deployment import deployed  # noqa: F401 (a fixture)
 from harness.gateway import REPOSITORY, Gateway, LocalPool, gateway_config
 from harness.keys import Issuer
 from harness.process import Process, free_port, share_ports
+from harness.replicas import (  # noqa: F401 (fixtures)
+    cluster, own_cluster, postgres_password, replica_surroundings, replicas, start_replicas,
+)
 from harness.sanitizer import PATIENCE, SANITIZER, reports
 
 RUNS_KEPT = 5 * 3
@@ -46,6 +49,8 @@ SECONDS = {
     "test_translated_privacy.py": 10, "test_passwordless.py": 15, "test_contact_changes.py": 12,
     "test_hosted_sign_in.py": 12,
     "test_websocket_h2.py": 13, "test_operation.py": 12, "test_clock_steps.py": 50,
+    "test_replicas.py": 40, "test_replicas_database.py": 60, "test_replicas_races.py": 20, "test_replicas_chaos.py": 40,
+    "test_replicas_restarts.py": 20, "test_postgres_servers.py": 10,
 }
 
 

@@ -1,5 +1,5 @@
 package import Pipeline
-internal import Store
+package import Store
 
 extension RevocationRecord {
     package init(_ revocation: Revocation) {

@@ -46,9 +46,9 @@ class LocalApple(LocalPool):
         self.apple_keys_url = f"{self.url}/auth/keys"
 
     def control_apple(self, path: str, body: dict) -> dict:
-        answer = httpx.post(f"{self.url}/_local/apple/{path}", json=body, timeout=10 * PATIENCE)
-        assert answer.status_code == 200, answer.text
-        return answer.json()
+        answer = control(self, "POST", f"apple/{path}", body)
+        assert isinstance(answer, dict)
+        return answer
 
     def apple_sign_in(self, user: str = "ada@icloud.example", app: str = APP, nonce: str | None = None, **more) -> dict:
         """The phone's result for the app: `identity_token`, `authorization_code`, `user`, … The nonce goes into the token

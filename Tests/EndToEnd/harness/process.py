@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from . import lifeline
 from .sanitizer import PATIENCE, SANITIZER
 
 STARTUP_SECONDS = 20.0
@@ -66,7 +67,7 @@ def accepts_connections(port: int) -> bool:
 class Process:
     """A child with its standard output in `<log>.out` and its standard error in `log`.
 
-    It is only ever signalled through its own process id.
+    It is only ever signalled through its own process id. It ends with the process of the tests, however that ends.
     """
 
     def __init__(self, arguments: list[str], log: Path, environment: dict[str, str] | None = None, cwd: Path | None = None):
@@ -82,6 +83,7 @@ class Process:
             env={**os.environ, **(environment or {})},
             cwd=cwd,
         )
+        lifeline.tie(self._popen.pid)
 
     @property
     def pid(self) -> int:
