@@ -57,6 +57,14 @@ need_unpacked() {
     rm -rf "$download"
 }
 
+# PostgreSQL's servers for tests and measurements, unpacked: installed, the package would start one of its own. Other
+# releases of Debian have another version. There the tests take one that is installed, or are skipped and counted.
+need_postgres() {
+    (need_packages libc-ares2 libevent-2.1-7 libicu72 liblz4-1 libpam0g libxml2 openssl tzdata \
+        && need_unpacked usr/lib/postgresql/15/bin/initdb postgresql-15 postgresql-client-15 \
+        && need_unpacked usr/sbin/pgbouncer pgbouncer) || true
+}
+
 # The Swift toolchain is the one thing that is not installed here.
 need_swift() {
     command -v swift >/dev/null || fail "no 'swift' on the PATH. Gatehouse wants Swift 6.3 or later: https://www.swift.org/install/linux/"

@@ -51,14 +51,6 @@ need_real_servers() {
     (need_unpacked usr/share/nodejs/jose node-jose) || true
 }
 
-# The servers of Tests/PostgresTests, unpacked: installed, the package would start one of its own. Other releases of
-# Debian have another version; there the tests take one that is installed, or are skipped and counted.
-need_postgres() {
-    (need_packages libc-ares2 libevent-2.1-7 libicu72 liblz4-1 libpam0g libxml2 openssl tzdata \
-        && need_unpacked usr/lib/postgresql/15/bin/initdb postgresql-15 postgresql-client-15 \
-        && need_unpacked usr/sbin/pgbouncer pgbouncer) || true
-}
-
 # A failed installation is a failure of its own, with the usual last line.
 if ! (
     need_packages ca-certificates curl libcurl4-openssl-dev libpq-dev libpq5 libsqlite3-dev libssl-dev pkg-config python3 \

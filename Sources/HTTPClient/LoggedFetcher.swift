@@ -54,8 +54,25 @@ package final class CalledRequest: Sendable {
 
     let id: String
     private let sum = Locked(Duration.zero)
+    private let clientHasGone = Locked(false)
+    private let caughtUp: @Sendable () async -> Void
 
-    package init(id: String) { self.id = id }
+    /// - Parameter caughtUp: returns when what the client has sent until now has been read.
+    package init(id: String, caughtUp: @escaping @Sendable () async -> Void = {}) {
+        self.id = id
+        self.caughtUp = caughtUp
+    }
+
+    /// Its client waits for no response any more. The tasks go on.
+    package func abandon() { clientHasGone.withLock { $0 = true } }
+
+    /// Whether nobody gets the response, as far as the client has said until now.
+    package func isAbandoned() async -> Bool {
+        await caughtUp()
+        return hasNoClient
+    }
+
+    private var hasNoClient: Bool { clientHasGone.withLock { $0 } }
 
     /// Zero where nobody was asked.
     package var waited: Duration { sum.withLock { $0 } }

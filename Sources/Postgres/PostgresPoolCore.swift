@@ -9,7 +9,7 @@ final class PostgresPoolCore {
     }
 
     private static let firstPause = Duration.milliseconds(100)
-    private static let longestPause = Duration.seconds(5)
+    private static let longestPause = Duration.seconds(2)
 
     private let settings: PostgresSettings
     private let size: Int
@@ -26,6 +26,9 @@ final class PostgresPoolCore {
     private var pause: PostgresTimers.ID?
     /// How often in a row no connection could be made.
     private var failuresInRow = 0
+    /// Whether the server has answered nobody since it was last found to be away. Callers wait briefly then: what a
+    /// client asks for takes several statements, and each would wait for its own deadline.
+    private var isAway = false
     private var counts = PostgresPoolState() { didSet { tally.use(state) } }
     private var isClosed = false
 
@@ -59,6 +62,7 @@ final class PostgresPoolCore {
             let message = "\(mostWaiting) callers wait for a connection to PostgreSQL already"
             return _ = wait.end(.failure(PostgresError(.tooManyWaiting, message)))
         }
+        let deadline = isAway ? min(deadline, .now + settings.timeLimits.whileAway) : deadline
         lastWaiter += 1
         let id = lastWaiter
         waiters.append(
@@ -70,9 +74,13 @@ final class PostgresPoolCore {
 
     /// Takes a connection back, for the next caller.
     func takeBack(_ handle: PostgresHandle, after outcome: PostgresHandle.Outcome? = nil) {
-        if case .failure(let error) = outcome, error.condition == .readOnly || error.kind == .connection {
-            // The server has become a standby, or is gone; so it has for the others that nobody uses.
-            for other in idle { drop(other) }
+        if case .failure(let error) = outcome {
+            let isGone = error.kind == .connection || error.kind == .deadline
+            // The server has become a standby, hangs, or is gone; so it has for the others that nobody uses.
+            if isGone || error.condition == .readOnly { for other in idle { drop(other) } }
+            if isGone { isAway = true }
+        } else if outcome != nil {
+            isAway = false
         }
         guard handles[ObjectIdentifier(handle)] != nil else { return connect() }
         guard !isClosed, handle.isIdle else {
@@ -164,7 +172,7 @@ final class PostgresPoolCore {
         case .success(let lent):
             let handle = lent.value
             guard !isClosed else { return handle.close() }
-            (failuresInRow, counts.lastError) = (0, nil)
+            (failuresInRow, isAway, counts.lastError) = (0, false, nil)
             counts.made += 1
             handles[ObjectIdentifier(handle)] = handle
             handle.ended = { [weak self, weak handle] _ in
@@ -176,6 +184,7 @@ final class PostgresPoolCore {
             connect()
         case .failure(let error):
             failuresInRow += 1
+            if handles.isEmpty { isAway = true }
             counts.failed += 1
             counts.lastError = error
             // Nothing that time mends.

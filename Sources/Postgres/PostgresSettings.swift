@@ -57,6 +57,8 @@ package struct PostgresTimeLimits: Sendable, Equatable {
     package var lock = Duration.seconds(1)
     /// For a statement as its caller sees it, with the wait for a connection; also for a connection to be made.
     package var response = Duration.seconds(3)
+    /// For the wait for a connection while the server is away.
+    package var whileAway = Duration.milliseconds(250)
     /// The most bytes that a response may have.
     package var responseSize = 16 << 20
 

@@ -54,7 +54,7 @@ package struct PostgresLimits: LimitRecords {
         ("accounts_of_names", ["name"]),
     ]
 
-    package let isShared = true
+    package let areShared = true
     private let store: PostgresStore
     private let clock: any RecordClock
 

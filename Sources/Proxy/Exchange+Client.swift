@@ -1,3 +1,4 @@
+internal import HTTPClient
 internal import Listener
 internal import NIOCore
 internal import Pipeline
@@ -63,6 +64,7 @@ extension Exchange: ExchangeSink {
     func clientDisconnected() {
         guard let backend = state.clientDisconnected() else { return }
         if case .tunnel = backend, state.responseHasBegun { service.metrics.webSocketClosed() }
+        called?.abandon()
         cancel(backend)
         abandon()
     }

@@ -51,7 +51,7 @@ extension Exchange {
             userAgent: self.request.head.headerFields[.userAgent])
         let exchange = NIOLoopBound(self, eventLoop: service.eventLoop)
         let eventLoop = service.eventLoop
-        let called = CalledRequest(id: log.requestID)
+        let called = beginCall()
         var hosted: DirectHostedRequest?
         if case nil = request.call.operation, let path = request.call.hostedPath {
             hosted = DirectHostedRequest(request, path, self.request.head)

@@ -62,13 +62,24 @@ extension Exchange {
         }
     }
 
+    /// The request as those know it who work for it beside the loop.
+    func beginCall() -> CalledRequest {
+        let eventLoop = service.eventLoop
+        let called = CalledRequest(id: log.requestID) {
+            // After the client's bytes that the loop has begun to read, and their end. A loop that has ended reads none.
+            try? await eventLoop.submit {}.get()
+        }
+        self.called = called
+        return called
+    }
+
     private func perform(_ call: EndpointCall) {
         // Nothing of it waits: the token says it all.
         if let answer = call.immediateAnswer { return send(answer) }
         let exchange = NIOLoopBound(self, eventLoop: service.eventLoop)
         let eventLoop = service.eventLoop
         let question = call.question()
-        let called = CalledRequest(id: log.requestID)
+        let called = beginCall()
         Task { [spanContext, name = call.name] in
             let work = WorkUnderWay.begin("account call", name)
             defer { WorkUnderWay.end(work) }

@@ -1,6 +1,7 @@
 internal import Accounts
 internal import Clocks
 internal import HTTP1
+internal import HTTPClient
 internal import HTTPTypes
 internal import Keys
 internal import Listener
@@ -26,6 +27,8 @@ final class Exchange {
     var call: CollectedCall?
     var upstream: UpstreamExchange?
     var tunnel: WebSocketTunnel?
+    /// The request as tasks know it that work for it.
+    var called: CalledRequest?
     /// The body that waits until the request is decided.
     private var bufferedBody: ByteBuffer?
     /// The client's next bytes may be no request.

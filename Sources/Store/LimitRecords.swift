@@ -58,8 +58,8 @@ package struct LimitStanding: Sendable, Equatable {
 /// Where the counters of limits outlast the process. Each call is one atomic step, so that several processes may share
 /// them.
 package protocol LimitRecords: Sendable {
-    /// Whether gateways on several machines count here. Then nobody guesses while the records cannot be read.
-    var isShared: Bool { get }
+    /// Whether gateways on several machines count here. Then nobody knows what was counted while it cannot be read.
+    var areShared: Bool { get }
     /// Adds to what was counted. A count of 0 adds nothing, and asks for the total.
     ///
     /// - Returns: the totals, in the order given.
@@ -95,7 +95,7 @@ package protocol LimitRecords: Sendable {
 
 /// On one machine each process knows the accounts of names by itself.
 extension LimitRecords {
-    package var isShared: Bool { false }
+    package var areShared: Bool { false }
 
     package func standing(
         ofDevice device: String?, failures keys: [String], name: String?, now: Int64

@@ -1,5 +1,6 @@
 import ClockSteps
 import Cryptography
+import HTTPTypes
 import Pipeline
 import Synchronization
 import TestSupport
@@ -508,6 +509,7 @@ struct AccountLimitsTests {
 
     struct BrokenRecords: LimitRecords {
         struct Broken: Error {}
+        var areShared = false
         func add(_ counts: [CountRecord]) async throws -> [Int64] { throw Broken() }
         func addFailures(of keys: [String], at milliseconds: Int64, endsAt: Int64) async throws -> [FailureRecord] {
             throw Broken()
@@ -535,6 +537,30 @@ struct AccountLimitsTests {
         #expect(await reached(limits, code) == .address)
         #expect(log.lines.contains { $0.contains("in memory only") })
         #expect(!log.lines.joined().contains("ada@"))
+    }
+
+    /// Nil for a call that is taken; then it was a wrong guess.
+    private func refusal(_ limits: AccountLimits, _ call: AccountCall) async -> Refusal? {
+        do throws(Refusal) {
+            let admission = try await limits.admission(of: call)
+            _ = await admission.failed()
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    @Test("Where others count as well, a guess is not taken while what they have counted cannot be read")
+    func brokenSharedStore() async {
+        let limits = limits(BrokenRecords(areShared: true))
+        var call = AccountCall(Fixture.login(), poolID: Fixture.poolID)
+        call.account = Fixture.email
+        for _ in 0..<20 {
+            let refusal = await refusal(limits, call)
+            #expect(refusal?.error == .serviceUnavailable && refusal?.headers[.retryAfter] == "5")
+        }
+        #expect(await reached(limits, LimitedCall(call)) == nil, "a call that was not taken counts nothing")
+        #expect(await refusal(self.limits(BrokenRecords()), call) == nil)
     }
 
     @Test("What has ended is removed from the store, and beyond the limit what ends soonest")

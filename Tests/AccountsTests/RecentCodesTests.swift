@@ -1,6 +1,7 @@
-import Cognito
-import Locking
+import HTTPClient
+import HTTPTypes
 import Pipeline
+import Synchronization
 import TestSupport
 import Testing
 
@@ -12,7 +13,7 @@ extension HostedSignInTests {
     /// Counts what is asked of the records.
     private final class CountedLookUps: AuthorizationCodeRecords {
         private let codes: StoredAuthorizationCodes
-        private let counted = Locked(0)
+        private let counted = Mutex(0)
 
         var count: Int { counted.withLock { $0 } }
 
@@ -21,9 +22,11 @@ extension HostedSignInTests {
         }
 
         func state(of hash: [UInt8], poolID: String, now: Int64) async throws -> AuthorizationCodeState {
-            counted.withLock { $0 += 1 }
+            countOne()
             return try await codes.state(of: hash, poolID: poolID, now: now)
         }
+
+        private func countOne() { counted.withLock { $0 += 1 } }
 
         func add(_ record: AuthorizationCodeRecord, now: Int64) async throws -> Bool {
             try await codes.add(record, now: now)

@@ -1,6 +1,7 @@
 import ClockSteps
 import Cryptography
 import Encoding
+import HTTPClient
 import HTTPTypes
 import Pipeline
 import TestSupport
@@ -121,6 +122,27 @@ struct RotationTests {
         _ = try await scene.refresh(successor, RecordedFetcher(Fixture.tokens(refreshToken: "third")))
         let reused = try await scene.refresh(token, RecordedFetcher(Fixture.output([:])))
         #expect(reused.reason?.code == "refresh-token-reused")
+    }
+
+    @Test("A use that comes late, when its client has gone, ends no session")
+    func abandoned() async throws {
+        let scene = try Scene()
+        let token = try Fixture.sealedText()
+        let first = try await scene.refresh(token, RecordedFetcher(Fixture.tokens(refreshToken: "second")))
+        let successor = Secret(try #require(first.json["refresh_token"]?.stringValue))
+        let second = try await scene.refresh(successor, RecordedFetcher(Fixture.tokens(refreshToken: "third")))
+        let request = CalledRequest(id: "late")
+        request.abandon()
+        let late = try await CalledRequest.$current.withValue(request) {
+            try await scene.refresh(token, RecordedFetcher())
+        }
+        #expect(late.status == .serviceUnavailable && late.reason?.code == "client-disconnected")
+        #expect(scene.revocations.targets.isEmpty)
+        let newest = Secret(try #require(second.json["refresh_token"]?.stringValue))
+        let next = try await scene.refresh(newest, RecordedFetcher(Fixture.tokens(refreshToken: "fourth")))
+        #expect(next.status == .ok)
+        #expect(
+            try await scene.refresh(token, RecordedFetcher(Fixture.output([:]))).reason?.code == "refresh-token-reused")
     }
 
     @Test("What Cognito calls reuse is reuse, unless the exchange was another process's")

@@ -71,7 +71,8 @@ struct SharedTimeTests {
         let groups = try await Wiring.accounts(
             settings,
             Wiring.AccountDependencies(
-                fetcher: { _ in fetcher }, sessions: records.sessions, codes: records.codes, time: records.time,
+                fetcher: { _ in fetcher }, sealingKeys: { try Fixture.ring() }, sessions: records.sessions,
+                codes: records.codes, time: records.time,
                 flow: AccountFlow(RecordedCalls()), revoke: { _ in }, isRevoked: { _ in false },
                 revocationTime: records.time, logger: CapturedLog().logger), after: [])
         let accounts = try #require(groups.first?.members.first?.accounts)

@@ -178,6 +178,32 @@ extension PostgresTests {
             #expect(try await pool.state().failed > 0)
         }
 
+        @Test("While a server is away callers wait briefly, and for as long as ever when it is back")
+        func away() async throws {
+            let server = try PostgresServer()
+            var settings = server.settings()
+            settings.timeLimits.whileAway = .milliseconds(50)
+            let pool = PostgresPool(settings, size: 2)
+            _ = try await pool.query("SELECT 1")
+            try server.kill()
+            let began = ContinuousClock.now
+            for _ in 0..<5 {
+                let error = await PostgresTests.error { _ = try await pool.query("SELECT 1") }
+                #expect(error?.kind == .connection, "\(String(describing: error))")
+            }
+            #expect(.now - began < .seconds(30), "each alone would wait for a minute")
+            try server.start()
+            var error: PostgresError? = nil
+            repeat { error = await PostgresTests.error { _ = try await pool.query("SELECT 1") } } while error != nil
+            let holders = Task {
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    for _ in 0..<8 { group.addTask { _ = try await pool.query("SELECT pg_sleep(0.1)") } }
+                    try await group.waitForAll()
+                }
+            }
+            try await holders.value
+        }
+
         @Test("A server that is shut down says so to what is under way")
         func shutdown() async throws {
             let pool = try pool(size: 1)

@@ -89,6 +89,7 @@ final class PostgresServer: Sendable {
         settings.timeLimits.statement = .seconds(60)
         settings.timeLimits.lock = .seconds(60)
         settings.timeLimits.response = .seconds(60)
+        settings.timeLimits.whileAway = .seconds(60)
         return settings
     }
 

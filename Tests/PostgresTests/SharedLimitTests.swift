@@ -150,7 +150,7 @@ extension PostgresTests {
             #expect(answer.headers[.retryAfter] == "5")
             #expect(await fetcher.requests.isEmpty)
             let refresh = LimitedCall(budget: .refresh, account: "ada", clientAddress: "192.0.2.1")
-            #expect(try await !limits.admit(refresh).isBlind, "it guesses nothing")
+            #expect(try await !limits.admit(refresh).isUncertain, "it guesses nothing")
         }
     }
 }

@@ -2,6 +2,7 @@ import ClockSteps
 import Cryptography
 import Encoding
 import Foundation
+import HTTPClient
 import HTTPTypes
 import Pipeline
 import Store
@@ -113,6 +114,19 @@ struct SessionRefreshTests {
         let second = try #require(try await fixture.refresh(first).token)
         _ = try await fixture.refresh(second)
         #expect(try await fixture.refresh(first).reason?.code == "refresh-token-reused")
+    }
+
+    @Test("A use that comes late, when its client has gone, ends no session")
+    func abandoned() async throws {
+        let fixture = try SessionFixture()
+        let first = try await fixture.begin().token
+        let second = try #require(try await fixture.refresh(first).token)
+        let third = try #require(try await fixture.refresh(second).token)
+        let request = CalledRequest(id: "late")
+        request.abandon()
+        let late = try await CalledRequest.$current.withValue(request) { try await fixture.refresh(first) }
+        #expect(late.status == .serviceUnavailable && late.reason?.code == "client-disconnected")
+        #expect(try await fixture.refresh(third).token != nil)
     }
 
     @Test("Many who come with one token at a time get one successor, also from several processes")

@@ -103,6 +103,7 @@ extension CognitoAccounts {
 
     /// RFC 9700, 4.14.2: who of the two is the thief can't be told, so the session ends for both.
     private func endReused(_ sealed: SealedRefreshToken, _ request: AccountRequest) async throws(Refusal) {
+        try await UnawaitedReuse.refuse(requestID: request.requestID, logger)
         let ended = try await withRecords(request) { try await sessions.end(family: sealed.family, originIDs: []) }
         let origins = Set((ended.map(\.originID) + [sealed.originID]).compactMap { $0 })
         logger.warning(

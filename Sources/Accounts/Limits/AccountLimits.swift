@@ -60,8 +60,8 @@ package struct AdmittedCall: Sendable {
     var isUnknownStep = false
     /// The account that the store has for the name.
     var storedAccount: String?
-    /// Whether shared records could not be read, so that nobody knows what others have counted.
-    var isBlind = false
+    /// Whether failures that other gateways have counted may be missing, since the store could not be read.
+    var isUncertain = false
 }
 
 /// Counts account calls and failed sign-ins, and says which are let through.
@@ -207,7 +207,7 @@ package final class AccountLimits: Sendable {
         guard named != nil || !counted.isEmpty else { return proven }
         let typed = call.countsGuesses && !call.isUnknownStep ? call.account.map(keys.failures(of:)) : nil
         guard let standing = await standing(ofDevice: named, failures: counted.sorted(), name: typed) else {
-            admitted.isBlind = records.isShared && call.countsGuesses
+            admitted.isUncertain = records.areShared
             return proven
         }
         if let typed, let account = standing.account {

@@ -34,17 +34,7 @@ struct LimitsAndAudit: AccountGuard {
     }
 
     func admit(_ call: AccountCall) async throws(Refusal) -> Admission {
-        let admission: Admission
-        do {
-            admission = Admission(call, try await limits.admit(LimitedCall(call)), limits)
-        } catch {
-            throw .retryLater(.tooManyRequests, after: error.retryAfter, reason: .limit(error.cause))
-        }
-        // Nobody guesses while nobody knows how often others have.
-        guard !admission.limited.isBlind else {
-            throw .retryLater(.serviceUnavailable, after: 5, reason: .account(.sessionRecordsUnavailable))
-        }
-        return admission
+        try await limits.admission(of: call)
     }
 
     func identify(_ admission: inout Admission, as username: String?) async -> Int? {
@@ -137,6 +127,24 @@ struct LimitsAndAudit: AccountGuard {
         case .succeeded, .shown, .forwarded, .challenged, .refused: break
         }
         return false
+    }
+}
+
+extension AccountLimits {
+    /// - Throws: 429 for a call that has reached a limit, and 503 where nobody knows what other gateways have counted.
+    func admission(of call: AccountCall) async throws(Refusal) -> Admission {
+        let admitted: AdmittedCall
+        do {
+            admitted = try await admit(LimitedCall(call))
+        } catch {
+            throw .retryLater(.tooManyRequests, after: error.retryAfter, reason: .limit(error.cause))
+        }
+        // Dropped, it counts nothing.
+        let admission = Admission(call, admitted, self)
+        guard !admitted.isUncertain else {
+            throw .retryLater(.serviceUnavailable, after: 5, reason: .account(.sessionRecordsUnavailable))
+        }
+        return admission
     }
 }
 

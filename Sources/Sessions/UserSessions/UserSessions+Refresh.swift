@@ -139,6 +139,7 @@ extension UserSessions {
 
     /// RFC 9700, 4.14.2: who of the two is the thief can't be told, so the session ends for both.
     private func endReused(_ session: UserSessionRecord, _ requestID: String) async throws(Refusal) {
+        try await UnawaitedReuse.refuse(requestID: requestID, logger)
         logger.warning(
             "a session's token was used again: the session has been ended", metadata: ["request_id": "\(requestID)"])
         do throws(Refusal) {

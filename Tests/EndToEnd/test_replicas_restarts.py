@@ -1,0 +1,85 @@
+"""Three gateways are restarted one after the other under load, as a rollout does it: not one request fails."""
+
+import pytest
+from harness.balanced_load import MIX, BalancedLoad
+from harness.process import wait_until
+from harness.replicas import REQUIRED, Replicas
+from harness.sanitizer import PATIENCE
+from harness.steady_load import Backend
+
+CLIENTS = 24
+
+
+@pytest.fixture
+def backend():
+    backend = Backend()
+    yield backend
+    backend.stop()
+
+
+def begin(replicas: Replicas, rate: int) -> BalancedLoad:
+    users = [replicas.user() for _ in range(CLIENTS)]
+    app = replicas[0].apple_app
+    tokens = [app.signed_in(f"rolling-{number}-{id(replicas)}@example.com")["token"] for number in range(CLIENTS)]
+    return BalancedLoad(replicas.ports, REQUIRED, users, tokens, rate)
+
+
+def assert_no_failure(told: dict) -> None:
+    failed = {name: count for name, count in told["answers"].items() if not name.endswith(" 200")}
+    assert not failed and not told["faults"], (failed, told["faults"][:5], told["answers"])
+
+
+def take_out(replicas: Replicas, load: BalancedLoad, number: int) -> None:
+    """The balancer sends nothing more to the gateway, and has nothing under way there."""
+    assert_no_failure(load.use([port for port in replicas.ports if port != replicas[number].port]))
+
+
+@pytest.mark.timeout(180 * PATIENCE)
+@pytest.mark.parametrize("rate, turns", [(150, 1), pytest.param(500, 10, marks=[pytest.mark.long, pytest.mark.timeout(900)])])
+def test_no_request_fails_while_three_gateways_are_restarted(cluster, start_replicas, backend, rate, turns):
+    replicas = start_replicas(cluster.ports, changes={"upstreams": {"recorder": {"url": backend.url}}})
+    load = begin(replicas, rate)
+    answered = 0
+    try:
+        for number in [*range(3)] * turns:
+            take_out(replicas, load, number)
+            gateway = replicas.restart(number)
+            wait_until(lambda: gateway.admin("/readyz")[0] == 200, "the gateway to be ready")  # noqa: B023
+            told = load.use(replicas.ports)
+            assert_no_failure(told)
+            assert sum(told["answers"].values()) > answered, "the load goes on"
+            answered = sum(told["answers"].values())
+    finally:
+        told = load.stop()
+    assert_no_failure(told)
+    assert {name.rsplit(" ", 1)[0] for name in told["answers"]} == set(MIX)
+    print(f"{sum(told['answers'].values()) / told['seconds']:.0f} requests a second")
+
+
+def test_keys_of_a_gateway_that_starts_are_known_to_the_others(cluster, start_replicas):
+    """Whatever one signs, the others accept at once: a key is published before it signs."""
+    replicas = start_replicas(cluster.ports)
+    for number in range(3):
+        replicas.restart(number)
+        token = replicas[number].apple_app.signed_in(f"keys-{number}@example.com")["token"]
+        assert replicas.everywhere(lambda gateway: gateway.proxied(token)) == [200] * 3  # noqa: B023
+        assert len({tuple(sorted(gateway.key_set())) for gateway in replicas}) == 1
+
+
+def test_a_step_of_a_newer_versions_schema_leaves_the_gateways_at_work(own_cluster, start_replicas, backend):
+    """During a rolling upgrade, gateways of the version before go on with a schema that has more."""
+    replicas = start_replicas(own_cluster.ports, changes={"upstreams": {"recorder": {"url": backend.url}}})
+    load = begin(replicas, 100)
+    try:
+        for table in ("sessions", "user_sessions", "revocations"):
+            own_cluster.primary.sql(f"ALTER TABLE {table} ADD COLUMN of_a_newer_version text")
+        own_cluster.primary.sql("INSERT INTO gatehouse_migrations (name) VALUES ('of-a-newer-version')")
+        before = sum(load.use(replicas.ports)["answers"].values())
+        wait_until(lambda: sum(load.use(replicas.ports)["answers"].values()) > before + 500, "requests with the newer schema", 60)
+    finally:
+        told = load.stop()
+    assert_no_failure(told)
+    # One that starts now is too old for what it finds, and says so.
+    assert replicas[0].stop() == 0
+    with pytest.raises(AssertionError, match="of-a-newer-version"):
+        replicas.start(0)

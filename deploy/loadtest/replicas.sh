@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# Measures the processor time of a sign-in and of a refresh with one to four gateways on one PostgreSQL, the gateways' and
+# PostgreSQL's, beside one gateway with SQLite.
+#
+# Cognito's part is a server that responds at once, whose time is not counted. Apps are spread evenly over the gateways.
+# Each number of gateways has a PostgreSQL server of its own, started from Debian's package on a free port of loopback as an
+# unprivileged user, with the settings of the package (fsync on). Rounds go from setup to setup. The tables have their
+# medians, and ratios are taken within a round.
+#
+#   deploy/loadtest/replicas.sh [--rounds 5] [--calls 400] [--gateways 4]         GATEHOUSE_BINARY=…
+set -euo pipefail
+
+# shellcheck source=deploy/loadtest/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+need_packages ca-certificates curl libcurl4-openssl-dev libpq-dev libpq5 libsqlite3-dev libssl-dev pkg-config procps \
+    python3 python3-venv util-linux
+need_postgres
+need_python "$repository/Tests/EndToEnd/requirements.txt"
+need_gatehouse
+
+machine
+"$repository/.venv/bin/python" "$loadtest/replicas_cost.py" "$GATEHOUSE_BINARY" "$@"

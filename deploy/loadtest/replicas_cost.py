@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+"""Processor time for each sign-in and refresh with several gateways on one PostgreSQL, beside one with SQLite.
+
+    .venv/bin/python deploy/loadtest/replicas_cost.py BINARY [--rounds N] [--calls N] [--gateways N] [--clients N]
+
+`replicas.sh` says what is measured, and gets what this needs.
+"""
+
+import argparse
+import asyncio
+import itertools
+import json
+import os
+import statistics
+import sys
+import tempfile
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "Tests" / "EndToEnd"))
+
+from harness.account import Ledger  # noqa: E402
+from harness.apple_app import AppleApp, apple_settings  # noqa: E402
+from harness.gateway import ADA, Gateway, gateway_config, merged  # noqa: E402
+from harness.instant_cognito import InstantCognito  # noqa: E402
+from harness.local_apple import LocalApple  # noqa: E402
+from harness.postgres import PASSWORD, PostgresServer  # noqa: E402
+from harness.raw import request_bytes  # noqa: E402
+from harness.replicas import postgres_state  # noqa: E402
+
+KINDS = ("sign-in", "refresh", "sign-in with Apple", "refresh with Apple")
+LOGIN, REFRESH = "/api/v1/auth/login", "/api/v1/auth/refresh"
+APPLE, APPLE_REFRESH = "/api/auth/apple", "/api/auth/refresh"
+_users = itertools.count(1)
+
+
+class Client:
+    """An app on one connection that stays open, with a session of each kind."""
+
+    def __init__(self, port: int, apple: LocalApple):
+        self._port = port
+        self._apple = AppleApp(port, apple, Ledger())
+        self._bodies: list[dict] = []
+        self._refresh_token = self._session = ""
+
+    def prepare(self, kind: str, calls: int) -> None:
+        if kind == "sign-in with Apple":
+            self._bodies = [self._apple.body(f"user-{next(_users)}@example.com") for _ in range(calls)]
+        if kind == "refresh with Apple":
+            self._session = self._apple.signed_in(f"user-{next(_users)}@example.com")["token"]
+
+    async def connect(self, kind: str) -> None:
+        self._reader, self._writer = await asyncio.open_connection("127.0.0.1", self._port)
+        if kind == "refresh":
+            await self.login()
+
+    def close(self) -> None:
+        self._writer.close()
+
+    async def _post(self, path: str, body: dict, token: str = "") -> dict:
+        headers = {"Content-Type": "application/json", **({"Authorization": f"Bearer {token}"} if token else {})}
+        self._writer.write(request_bytes("POST", path, headers, json.dumps(body).encode()))
+        head = (await self._reader.readuntil(b"\r\n\r\n")).lower()
+        answer = await self._reader.readexactly(int(head.split(b"content-length:")[1].split(b"\r\n")[0]))
+        assert head.startswith(b"http/1.1 200"), f"{path}: {head!r} {answer!r}"
+        return json.loads(answer)
+
+    async def login(self) -> None:
+        self._refresh_token = (await self._post(LOGIN, {"email": ADA[0], "password": ADA[1]}))["refresh_token"]
+
+    async def refresh(self) -> None:
+        self._refresh_token = (await self._post(REFRESH, {"refresh_token": self._refresh_token}))["refresh_token"]
+
+    async def apple(self) -> None:
+        await self._post(APPLE, self._bodies.pop())
+
+    async def apple_refresh(self) -> None:
+        self._session = (await self._post(APPLE_REFRESH, {}, self._session))["token"]
+
+    def call(self, kind: str) -> Callable[[], Awaitable[None]]:
+        return dict(zip(KINDS, (self.login, self.refresh, self.apple, self.apple_refresh)))[kind]
+
+
+@dataclass
+class Cost:
+    """Milliseconds of processor time for a call."""
+
+    gateways: float
+    postgres: float
+
+    @property
+    def total(self) -> float:
+        return self.gateways + self.postgres
+
+
+class Setup:
+    """Gateways with one state: `count` on a PostgreSQL of their own, or one with SQLite."""
+
+    def __init__(self, directory: Path, count: int | None, cognito: InstantCognito, apple: LocalApple):
+        self.name = "SQLite" if count is None else f"PostgreSQL, {count}"
+        self._apple = apple
+        self.server: PostgresServer | None = None
+        self.gateways: list[Gateway] = []
+        changes: dict = merged(
+            {"sign_in": {"cognito": apple.sign_in_settings("pool", endpoint=cognito.url)}, "threads": 1,
+             "logging": {"access_log": False}},
+            apple_settings(apple),
+        )  # fmt: skip
+        try:
+            if count is not None:
+                self.server = PostgresServer(directory, f"postgres-{count}")
+                self.server.start()
+                password = directory / "password"
+                password.write_text(PASSWORD + "\n")
+                changes["state"] = postgres_state([self.server.port], password)
+            for number in range(count or 1):
+                name = f"{self.name}-{number}".replace(", ", "-")
+                config = gateway_config(directory / name, apple.url, apple.jwks_url, pool=apple, changes=changes)
+                self.gateways.append(Gateway(directory, name, config))
+        except BaseException:
+            self.stop()
+            raise
+
+    def _seconds(self) -> tuple[float, float]:
+        gateways = sum(gateway.process.cpu_seconds() for gateway in self.gateways)
+        return gateways, self.server.cpu_seconds() if self.server else 0
+
+    def cost(self, kind: str, calls: int, clients: int) -> Cost:
+        each = calls // clients
+        apps = [Client(self.gateways[number % len(self.gateways)].port, self._apple) for number in range(clients)]
+        for app in apps:
+            app.prepare(kind, each)
+        gateways, postgres = asyncio.run(self._measure(kind, each, apps))
+        return Cost(gateways / (each * clients) * 1000, postgres / (each * clients) * 1000)
+
+    async def _measure(self, kind: str, calls: int, apps: list[Client]) -> tuple[float, float]:
+        for app in apps:
+            await app.connect(kind)
+
+        async def work(app: Client) -> None:
+            for _ in range(calls):
+                await app.call(kind)()
+
+        before = self._seconds()
+        await asyncio.gather(*(work(app) for app in apps))
+        after = self._seconds()
+        for app in apps:
+            app.close()
+        return after[0] - before[0], after[1] - before[1]
+
+    def stop(self) -> None:
+        for gateway in self.gateways:
+            gateway.stop()
+        if self.server:
+            self.server.remove()
+
+
+def table(kind: str, setups: list[Setup], rounds: list[list[Cost]]) -> None:
+    print(f"{kind}\n{'':16}{'gateways':>12}{'PostgreSQL':>12}{'both':>12}{'× SQLite':>12}", flush=True)
+    for setup, costs in zip(setups, zip(*rounds)):
+        medians = [statistics.median(getattr(cost, part) for cost in costs) for part in ("gateways", "postgres", "total")]
+        ratio = statistics.median(cost.gateways / round[0].gateways for cost, round in zip(costs, rounds))
+        print(f"{setup.name:16}" + "".join(f"{value:9.3f} ms" for value in medians) + f"{ratio:12.2f}", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("binary")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--calls", type=int, default=400)
+    parser.add_argument("--gateways", type=int, default=4)
+    parser.add_argument("--clients", type=int, default=12)
+    options = parser.parse_args()
+    os.environ["GATEHOUSE_BINARY"] = options.binary
+    cognito = InstantCognito()
+    setups: list[Setup] = []
+    with tempfile.TemporaryDirectory() as name:
+        directory = Path(name)
+        apple = LocalApple(directory)
+        try:
+            for count in (None, *range(1, options.gateways + 1)):
+                setups.append(Setup(directory, count, cognito, apple))
+            for kind in KINDS:
+                rounds = []
+                for _ in range(options.rounds):
+                    rounds.append([setup.cost(kind, options.calls, options.clients) for setup in setups])
+                table(kind, setups, rounds)
+        finally:
+            for setup in setups:
+                setup.stop()
+            apple.stop()
+            cognito.stop()
+
+
+if __name__ == "__main__":
+    main()
