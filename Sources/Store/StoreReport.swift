@@ -19,9 +19,7 @@ package struct StoreReport: Sendable, Equatable {
     /// By the tables' names.
     package var rows: [(table: String, count: Int)] = []
 
-    package init(schema: Schema) {
-        self.schema = schema
-    }
+    package init(schema: Schema) { self.schema = schema }
 
     package var isGood: Bool {
         switch schema {
