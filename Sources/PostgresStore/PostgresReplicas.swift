@@ -47,7 +47,7 @@ package struct PostgresReplicas: ReplicaRecords {
         self.answers = answers
     }
 
-    /// What is said here is of no use after a loss of power: nobody waits for the disk.
+    /// A report is of no use after a loss of power: nobody waits for the disk.
     package func report(_ report: ReplicaReport) async throws {
         let sql = """
             INSERT INTO replicas (id, name, version, configuration, started_at, heard_at, list_origin, list_snapshot,

@@ -148,7 +148,7 @@ extension PostgresTests {
             #expect(try await confirmed() == "0/4")
             try await records.report(Self.report("a", list: try await standing()))
             #expect(try await confirmed() == "1/4")
-            // What comes later is not waited for.
+            // Later changes are not waited for.
             try await revocations.keep([RevocationRecord(issuer: "i", claim: "jti", value: "b", endsAt: .max)])
             #expect(try await confirmed() == "1/4")
             try await records.end("no-list")

@@ -304,6 +304,40 @@ struct MetricsTests {
         }
     }
 
+    @Test("A shared list of revocations, the database and the other gateways are told where there are such")
+    func sharedDatabase() {
+        let none = samples(
+            MetricsRegistry(labels: Self.labels) {
+                MetricsReadings(revocations: .init(entries: 1, limit: 2, failures: 0))
+            })
+        #expect(!none.contains { $0.contains("gatehouse_store_") || $0.contains("replicas") || $0.contains("list") })
+        let database = MetricsReadings.Database(
+            open: 5, idle: 2, made: 9, failed: 1, waiting: 3, limits: [0.001, 0.5], durations: [4, 2, 1], total: 2.5,
+            errors: [("connection", 7), ("deadline", 0)])
+        let some = samples(
+            MetricsRegistry(labels: Self.labels) {
+                MetricsReadings(
+                    revocations: .init(
+                        entries: 1, limit: 2, failures: 0, shared: .init(age: 12, isTooOld: true, isNotified: false)),
+                    database: database, replicas: [("alive", 2), ("lost", 1)])
+            })
+        for expected in [
+            "gatehouse_revocation_list_age_seconds 12", "gatehouse_revocation_list_too_old 1",
+            "gatehouse_revocation_list_notified 0", "gatehouse_store_connections_open 5",
+            "gatehouse_store_connections_idle 2", "gatehouse_store_connections_made_total 9",
+            "gatehouse_store_connections_failed_total 1", "gatehouse_store_callers_waiting 3",
+            #"gatehouse_store_statement_duration_seconds_bucket{database="postgresql",le="0.001"} 4"#,
+            #"gatehouse_store_statement_duration_seconds_bucket{database="postgresql",le="0.5"} 6"#,
+            #"gatehouse_store_statement_duration_seconds_bucket{database="postgresql",le="+Inf"} 7"#,
+            #"gatehouse_store_statement_duration_seconds_sum{database="postgresql"} 2.5"#,
+            #"gatehouse_store_errors_total{cause="connection"} 7"#,
+            #"gatehouse_store_errors_total{cause="deadline"} 0"#,
+            #"gatehouse_replicas{state="alive"} 2"#, #"gatehouse_replicas{state="lost"} 1"#,
+        ] {
+            #expect(some.contains(Substring(expected)), "\(expected)")
+        }
+    }
+
     /// The format's rules: each sample belongs to the metric whose HELP and TYPE came last, none is given twice, and
     /// the text ends with a newline.
     @Test("The text keeps the format's rules")

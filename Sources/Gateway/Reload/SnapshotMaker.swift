@@ -208,17 +208,20 @@ struct SnapshotMaker: Sendable {
         _ settings: GatewaySettings, _ records: GatewayRecords?, after previous: ConfigurationSnapshot?
     ) async throws -> RevocationService? {
         guard let records else { return nil }
-        // It follows the store by itself: a reload has nothing to wait for.
-        if let known = previous?.plan.revocations { return known }
         let clock = records.clock
-        let service = RevocationService(
-            records: records.revocations,
-            maximumCount: settings.limits.revocations, logger: logger,
-            now: { clock.pruningTime(WallClock.seconds()) },
-            revocationTime: { clock.latestTime(WallClock.seconds()) }, staleness: Wiring.staleness(settings),
-            publish: { [directory] in await directory.refreshRevocations() })
+        let service =
+            previous?.plan.revocations
+            ?? RevocationService(
+                records: records.revocations,
+                maximumCount: settings.limits.revocations, logger: logger,
+                now: { clock.pruningTime(WallClock.seconds()) },
+                revocationTime: { clock.latestTime(WallClock.seconds()) }, staleness: Wiring.staleness(settings),
+                publish: { [directory] in await directory.refreshRevocations() })
         do {
             try await service.follow()
+        } catch  where previous?.plan.revocations != nil && service.status.isShared {
+            // The settings may be what an operator changes while the database is away.
+            logger.warning("revocations cannot be read at this reload", metadata: ["error": "\(error)"])
         } catch {
             throw StartupError(description: "revocations cannot be read: \(error)")
         }

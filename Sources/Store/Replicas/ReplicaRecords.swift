@@ -39,7 +39,7 @@ package struct Replica: Sendable, Equatable {
     }
 }
 
-/// What a gateway says of itself.
+/// A report of a gateway about itself.
 package struct ReplicaReport: Sendable, Equatable {
     package var id: String
     package var name: String

@@ -114,6 +114,30 @@ struct UserSessionRecordsTests {
         #expect(try await ids(records.others.superseded(now: Self.now + 500, limit: 9)) == ["a", "c"])
     }
 
+    @Test("A follower reads what others refresh after it has read last", arguments: RecordStores.installed)
+    func supersededSince(store: RecordStores) async throws {
+        let records = try await store.open()
+        for id in ["a", "b", "c"] { try await begin(records, SharedRecords.session(id)) }
+        var position: ChangePosition?
+        func read(at time: Int64) async throws -> [String] {
+            let reading = try await records.others.superseded(since: position, now: Self.now + time, limit: 9)
+            position = reading.position
+            return reading.sessions.map(\.id)
+        }
+        func refresh(_ id: String, at time: Int64) async throws {
+            var next = SharedRecords.session(id, rotation: time)
+            (next.refreshedAt, next.expiresAt) = (Self.now + time, Self.now + 900)
+            #expect(try await records.users.advance(to: next) == .taken)
+        }
+        try await refresh("a", at: 1)
+        #expect(try await read(at: 10) == ["a"])
+        #expect(try await read(at: 11) == [])
+        try await refresh("c", at: 12)
+        try await refresh("b", at: 13)
+        #expect(try await read(at: 20) == ["c", "b"])
+        #expect(try await read(at: 21) == [])
+    }
+
     @Test("What others have changed gives another number", arguments: RecordStores.installed)
     func foreignChanges(store: RecordStores) async throws {
         let records = try await store.open()
