@@ -1,7 +1,7 @@
 package import Accounts
 package import Keys
 
-/// What follows the keys that several gateways share, besides those that sign.
+/// The services that follow keys which several gateways share, besides those that sign.
 package struct SharedKeyServices: Sendable {
     /// Nil where nothing is sealed with keys of the gateways' own.
     package let sealing: SealingKeyService?

@@ -31,7 +31,8 @@ package final class PostgresState: StateStore {
         process =
             String(UInt64.random(in: .min ... .max), radix: 36) + String(UInt64.random(in: .min ... .max), radix: 36)
         records = GatewayRecords(
-            sessions: PostgresSessions(store, clock: clock), directSessions: PostgresDirectSessions(store, clock: clock),
+            sessions: PostgresSessions(store, clock: clock),
+            directSessions: PostgresDirectSessions(store, clock: clock),
             passwordChanges: PostgresPasswordChanges(store), users: PostgresUsers(store, clock: clock),
             codes: PostgresAuthorizationCodes(store, clock: clock),
             revocations: PostgresRevocations(

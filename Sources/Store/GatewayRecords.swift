@@ -11,7 +11,7 @@ package struct GatewayRecords: Sendable {
     package let revocations: any RevocationRecords
     package let limits: any LimitRecords
     package let outbox: any OutboxRecords
-    /// What gateways need of each other for a while; nil where one process has the state, which knows it by itself.
+    /// Values that gateways need of each other for a while; nil where one process has the state, which knows it by itself.
     package let shortLived: (any ShortLivedRecords)?
     package let clock: any RecordClock
     /// The gateways that share the records; nil where there is one process.

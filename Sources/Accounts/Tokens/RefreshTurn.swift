@@ -2,7 +2,7 @@ internal import Logging
 internal import Pipeline
 internal import Store
 
-/// Whose turn it is to ask the identity provider for the successor of a token, over all gateways.
+/// The turn to ask the identity provider for the successor of a token, over all gateways.
 enum RefreshTurn: Sendable {
     /// The caller's. The lease is nil where no other gateway can ask.
     case own(RefreshLease?)

@@ -79,7 +79,7 @@ package struct StateTransfer: Sendable {
         }
     }
 
-    /// What a running gateway stores meanwhile would be lost or mixed.
+    /// Records that a running gateway stores meanwhile would be lost or mixed.
     private func requireNoGateway(_ target: PostgresState) async throws {
         let running = try await target.records.replicas?.all().filter { $0.state == .alive }.map(\.name) ?? []
         guard running.isEmpty else {
@@ -148,8 +148,13 @@ package struct StateTransfer: Sendable {
         try target.close()
         try await source.close()
         try FileManager.default.moveItem(atPath: partial, toPath: copy)
-        try StateDirectory(path: URL(filePath: copy).deletingLastPathComponent().path).sync()
+        try keepName(of: copy)
         return counts
+    }
+
+    /// Returns when the file's name outlasts a loss of power.
+    private func keepName(of path: String) throws {
+        try StateDirectory(path: URL(filePath: path).deletingLastPathComponent().path).sync()
     }
 
     // MARK: The schema

@@ -11,7 +11,7 @@ struct GatewayKeys: Sendable {
     let rings: KeyRings
     /// Services that follow what several gateways share; empty for files, which are read again at each reload.
     let shared: SharedKeyServices
-    /// What seals with keys of the gateway's own seals with these; nil where nothing does.
+    /// The keys for all that is sealed with the gateway's own keys; nil where nothing is.
     let sealing: SealingKeyRing?
 
     var audit: AuditKeyService? { shared.audit }

@@ -10,7 +10,7 @@ package final class AssertionKeyService: Sendable {
     private let keys: CurrentKeys
     private let followed: FollowedKeyRing
 
-    /// What ``FollowedKeyRing`` hands over.
+    /// The value that ``FollowedKeyRing`` hands over.
     private final class CurrentKeys: Sendable {
         let value = Locked<AssertionKeys?>(nil)
     }

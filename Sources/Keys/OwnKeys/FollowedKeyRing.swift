@@ -22,7 +22,7 @@ package final class FollowedKeyRing: Sendable {
 
     /// - Parameters:
     ///   - now: seconds since 1970.
-    ///   - use: called for a ring that is another one than before. What it throws, ``follow()`` throws, and the ring
+    ///   - use: called for a ring that is another one than before. Its errors are thrown by ``follow()``, and the ring
     ///     before stays.
     ///   - fellBehind: called after each reading: whether it has failed, so that others may have changed the keys.
     package init(
