@@ -1,3 +1,4 @@
+import Cryptography
 import Encoding
 import HTTPTypes
 import Logging
@@ -33,8 +34,9 @@ struct SharedTimeTests {
     init() throws {
         own = try Store(path: ":memory:", migrations: StoredSessions.migrations).records
         records = GatewayRecords(
-            sessions: own.sessions, users: own.users, codes: own.codes, revocations: own.revocations,
-            limits: own.limits, outbox: own.outbox, shortLived: nil, clock: Ahead())
+            sessions: own.sessions, directSessions: own.directSessions, passwordChanges: own.passwordChanges,
+            users: own.users, codes: own.codes, revocations: own.revocations, limits: own.limits,
+            outbox: own.outbox, shortLived: nil, clock: Ahead())
     }
 
     @Test("The clock of the records counts; a gateway alone has its own")
@@ -72,7 +74,9 @@ struct SharedTimeTests {
             settings,
             Wiring.AccountDependencies(
                 fetcher: { _ in fetcher }, sealingKeys: { try Fixture.ring() }, sessions: records.sessions,
-                codes: records.codes, time: records.time,
+                codes: records.codes,
+                passwordChanges: PasswordChanges(records.passwordChanges, now: records.time) { SecureRandom.bytes($0) },
+                time: records.time,
                 flow: AccountFlow(RecordedCalls()), revoke: { _ in }, isRevoked: { _ in false },
                 revocationTime: records.time, logger: CapturedLog().logger), after: [])
         let accounts = try #require(groups.first?.members.first?.accounts)

@@ -36,7 +36,9 @@ enum RecordStores: String, CaseIterable, Sendable {
 extension GatewayRecords {
     init(_ store: PostgresStore, _ clock: any RecordClock) {
         self.init(
-            sessions: PostgresSessions(store, clock: clock), users: PostgresUsers(store, clock: clock),
+            sessions: PostgresSessions(store, clock: clock),
+            directSessions: PostgresDirectSessions(store, clock: clock),
+            passwordChanges: PostgresPasswordChanges(store), users: PostgresUsers(store, clock: clock),
             codes: PostgresAuthorizationCodes(store, clock: clock),
             revocations: PostgresRevocations(store, clock: clock), limits: PostgresLimits(store, clock: clock),
             outbox: PostgresOutbox(store, clock: clock), shortLived: PostgresShortLived(store), clock: clock)
