@@ -49,7 +49,8 @@ struct KeysCommand: AsyncParsableCommand {
             abstract: "Replace the current key with the next one.",
             discussion: """
                 A running gateway uses the new key after SIGHUP, and a signing key within a minute. Gateways with a shared \
-                database follow within ten seconds. The previous key stays in use for as long as anything that it signed or sealed is valid.
+                database follow within ten seconds. The previous key stays in use for as long as anything that it signed or \
+                sealed is valid.
 
                 Example: gatehouse keys rotate --purpose assertion
                 """)

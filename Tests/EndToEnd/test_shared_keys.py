@@ -41,7 +41,7 @@ def signing(gateway: Replica) -> str:
 
 
 def rings(cluster) -> dict[str, tuple[str, bytes]]:
-    """What the database has: version and sealed bytes by purpose."""
+    """Version and sealed bytes of each purpose in the database."""
     rows = cluster.primary.sql("SELECT purpose, version, encode(sealed, 'hex') FROM key_rings")
     return {purpose: (version, bytes.fromhex(sealed)) for purpose, version, sealed in rows}
 
