@@ -17,6 +17,9 @@ struct KeysCommand: AsyncParsableCommand {
               audit      hashes users in the logs
               limits     hashes accounts and addresses in limits; a new key resets all counts and locks at the next start
 
+            With state.postgres the keys are in the database that several gateways share, sealed with \
+            state.postgres.sealing_keys.
+
             A signing key is first published (next), then signs (current), and then stays published (previous). The \
             current sealing key seals, and all of them open.
 
@@ -45,8 +48,9 @@ struct KeysCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Replace the current key with the next one.",
             discussion: """
-                A running gateway uses the new key after SIGHUP, and a signing key within a minute. The previous key stays \
-                in use for as long as anything that it signed or sealed is valid.
+                A running gateway uses the new key after SIGHUP, and a signing key within a minute. Gateways with a shared \
+                database follow within ten seconds. The previous key stays in use for as long as anything that it signed or \
+                sealed is valid.
 
                 Example: gatehouse keys rotate --purpose assertion
                 """)
