@@ -19,6 +19,8 @@ package struct StoreReport: Sendable, Equatable {
     /// By the tables' names.
     package var rows: [(table: String, count: Int)] = []
 
+    package init(schema: Schema) { self.schema = schema }
+
     package var isGood: Bool {
         switch schema {
         case .current, .older: errors.isEmpty

@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import Encoding
+internal import Keys
 internal import Pipeline
 internal import Sessions
 internal import Settings
@@ -39,6 +40,7 @@ struct CommandFailure: Error {
         case let failure as CommandFailure: self = failure
         case let error as StartupError: self.init("\(error)")
         case let error as KeyFileError: self.init("\(error)")
+        case let error as SharedKeyError: self.init("\(error)")
         case let error as UserAdministration.Failure: self.init("\(error)")
         case let refusal as Refusal: self.init("the state directory cannot be used now: \(refusal.reason.code)")
         default: return nil

@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import Gateway
 internal import Keys
+internal import Store
 
 /// `gatehouse revoke`: lets tokens that have not expired count no more.
 struct RevokeCommand: AsyncParsableCommand, ReportingCommand {

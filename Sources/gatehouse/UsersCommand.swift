@@ -3,6 +3,7 @@ internal import Encoding
 internal import Gateway
 internal import Logging
 internal import Sessions
+internal import Store
 
 /// `gatehouse users`: the users who sign in with Apple.
 struct UsersCommand: AsyncParsableCommand {

@@ -16,7 +16,7 @@ final class Pooler: Sendable {
 
     init(before server: PostgresServer) throws {
         port = try PostgresServer.freePort()
-        let directory = server.directory + "-pooler"
+        let directory = server.directory + "-pooler-\(port)"
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: false)
         let settings = """
             [databases]

@@ -109,6 +109,42 @@ extension PostgresTests {
             #expect(store.condition.error == nil)
         }
 
+        @Test(
+            "Behind a pooler that gives each statement another connection all is the same",
+            .enabled(if: Pooler.program != nil))
+        func pooler() async throws {
+            let server = try PostgresServer.shared.get()
+            let pooler = try Pooler(before: server)
+            var settings = try await settings(server)
+            settings.hosts = [PostgresSettings.Host("127.0.0.1", port: pooler.port)]
+            settings.hasPooler = true
+            let state = try await PostgresState.open(settings)
+            let (users, now) = (state.records.users, state.clock.sharedTime())
+            let proof = SharedRecords.proof("t", nonce: "n")
+            var session = SharedRecords.session("s")
+            session.endsAt = now + 600
+            let signIn = UserSignIn(proof: proof, user: SharedRecords.user("ada"), session: session) {
+                SharedRecords.token("token", of: $0)
+            }
+            let steps = try await withThrowingTaskGroup(of: UserSignInStep.self) { group in
+                for _ in 0..<20 { group.addTask { try await users.signIn(signIn) } }
+                return try await group.reduce(into: []) { $0.append($1) }
+            }
+            #expect(steps.count { $0 == .signedIn(signIn.user, isNew: true) } == 1)
+            #expect(steps.count { $0 == .replayed } == 19)
+            var next = session
+            next.rotation = 1
+            #expect(try await users.advance(to: next) == .taken)
+            #expect(try await users.claimAppleTokens(validatedBefore: now, now: now, limit: 9).count == 1)
+            #expect(try await users.delete("id-ada", handingOver: SharedRecords.message) == signIn.user)
+            #expect(try await state.records.outbox.count() == 1)
+            await state.tryWriting()
+            #expect(state.writeError == nil)
+            try await state.endInGoodOrder(now: now)
+            try await state.close()
+            _ = pooler
+        }
+
         @Test("A trial that is cancelled says nothing")
         func cancelled() async throws {
             let state = try await PostgresState.open(settings(PostgresServer.shared.get()))

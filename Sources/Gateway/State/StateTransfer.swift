@@ -2,7 +2,7 @@ internal import FoundationEssentials
 internal import Keys
 internal import PostgresStore
 package import Settings
-internal import Store
+package import Store
 
 /// Moves all that gateways store, their own keys included, between a state directory, PostgreSQL and backups.
 package struct StateTransfer: Sendable {

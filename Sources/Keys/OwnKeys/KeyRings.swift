@@ -1,3 +1,4 @@
+internal import Clocks
 package import Sealing
 package import Settings
 package import Store
@@ -7,18 +8,26 @@ package struct KeyRings: Sendable {
     private let storage: @Sendable (KeyPurpose) -> any KeyRingStorage
     /// Whether several gateways use the same keys.
     package let isShared: Bool
+    /// That of all gateways, where they share the keys.
+    private let clock: (any RecordClock)?
 
     /// Keys in files, of one gateway.
     package init(stateDirectory: String) {
         isShared = false
+        clock = nil
         storage = { KeyRingFile($0, stateDirectory: stateDirectory) }
     }
 
     /// Keys in a database, of several gateways.
     ///
-    /// - Parameter sealingKeys: seal the keys in the database: the first seals, all open.
-    package init(_ records: any KeyRingRecords, sealedWith sealingKeys: SealingKeyRing) {
+    /// - Parameters:
+    ///   - sealingKeys: seal the keys in the database: the first seals, all open.
+    ///   - clock: that of all gateways; nil: this machine's.
+    package init(
+        _ records: any KeyRingRecords, sealedWith sealingKeys: SealingKeyRing, clock: (any RecordClock)? = nil
+    ) {
         isShared = true
+        self.clock = clock
         storage = { SharedKeyRing($0, records, sealedWith: sealingKeys) }
     }
 
@@ -31,7 +40,15 @@ package struct KeyRings: Sendable {
             return
         }
         let keys = try state.sealingKeys.map { try SealingKey(id: $0.id, $0.key) }
-        self.init(records, sealedWith: SealingKeyRing(sealing: keys[0], opening: Array(keys.dropFirst())))
+        self.init(
+            records, sealedWith: SealingKeyRing(sealing: keys[0], opening: Array(keys.dropFirst())),
+            clock: store?.records.clock)
+    }
+
+    /// Seconds since 1970 at which a change happens now.
+    func now() -> Int64 {
+        let now = WallClock.seconds()
+        return clock?.believedTime(now) ?? now
     }
 
     package subscript(_ purpose: KeyPurpose) -> any KeyRingStorage { storage(purpose) }

@@ -1,4 +1,3 @@
-internal import Clocks
 internal import Encoding
 internal import Pipeline
 package import Settings
@@ -11,11 +10,12 @@ package struct OwnKeys: Sendable {
     private let rings: KeyRings
     private let now: Int64
 
-    /// - Parameter now: seconds since 1970; nil for the present.
+    /// - Parameter now: seconds since 1970; nil for the present, by the clock of all gateways where
+    ///   they share the keys.
     package init(_ settings: GatewaySettings, _ rings: KeyRings, now: Int64? = nil) {
         self.settings = settings
         self.rings = rings
-        self.now = now ?? WallClock.seconds()
+        self.now = now ?? rings.now()
     }
 
     /// One of the keys, without what is secret of it.

@@ -40,7 +40,7 @@ package struct StateDirectory {
     // MARK: Syncing
 
     /// Returns when the names in it outlast a loss of power.
-    func sync() throws(KeyFileError) {
+    package func sync() throws(KeyFileError) {
         let descriptor = unsafe open(path.isEmpty ? "." : path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { throw KeyFileError(path, failed: "cannot be opened") }
         defer { close(descriptor) }
