@@ -3,6 +3,7 @@ import Foundation
 import Pipeline
 import Sealing
 import SettingsReader
+import Store
 import TestSupport
 import Testing
 
