@@ -93,7 +93,7 @@ struct LimitState: Sendable {
         counts.set(known, of: counted.key, endsAt: endsAt, at: now / 1000)
         // While the store cannot be written to, what waits for it is bounded as well.
         guard unwritten.count < settings.maximumKeys else { return }
-        // What others have counted in the window before is asked for with the first call of this one.
+        // The total of the window before, to which others may have added, is asked for with the first call of this one.
         if before != known.window { ask(counted.key, window: known.window - 1, endsAt: endsAt) }
         unwritten[
             Unwritten(key: counted.key, window: known.window),
