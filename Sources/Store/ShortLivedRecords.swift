@@ -1,6 +1,6 @@
 /// The kinds of values that are stored for minutes or hours. A raw value is stored with each.
 package enum ShortLivedKind: String, Sendable, CaseIterable {
-    /// The owner of a step of a translated sign-in that Cognito waits for.
+    /// A translated sign-in that waits for its next step.
     case signInStep = "sign-in step"
     /// The session of a refresh token that a translated call has given.
     case directSession = "direct session"

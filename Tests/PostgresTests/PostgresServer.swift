@@ -55,7 +55,7 @@ final class PostgresServer: Sendable {
         // Durable as it is by default: what tests see of its time is real.
         let common = [
             "listen_addresses": "127.0.0.1", "unix_socket_directories": directory, "fsync": "on",
-            "logging_collector": "off", "jit": "off", "max_connections": "200",
+            "logging_collector": "off", "jit": "off", "max_connections": "800",
         ]
         for (name, value) in common.merging(settings, uniquingKeysWith: { $1 }).sorted(by: { $0.key < $1.key }) {
             arguments += ["-c", "\(name)=\(value)"]

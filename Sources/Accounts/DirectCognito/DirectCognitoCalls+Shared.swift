@@ -8,7 +8,7 @@ internal import Store
 /// Steps and sessions of translated sign-ins that other gateways have begun. Each gateway's own are in its memory, so
 /// that the database is asked for the others alone.
 extension DirectCognitoCalls {
-    /// The owner of a step, whichever gateway gave it.
+    /// The sign-in that a step is of, whichever gateway gave it.
     ///
     /// - Throws: 503 where other gateways' cannot be looked up: an unknown step would have fewer tries than it may.
     func findStep(_ digests: [String]) async throws(DirectCognitoRefusal) -> SignInSteps.Finding {
@@ -56,7 +56,7 @@ extension DirectCognitoCalls {
         }
     }
 
-    /// This gateway alone knows a value that is not stored.
+    /// A value that is not stored is known to this gateway alone.
     private func share(_ value: [UInt8], _ kind: ShortLivedKind, by names: [String], seconds: Int64) async {
         guard let shared else { return }
         do {

@@ -124,7 +124,8 @@ extension AccountLimits {
     /// Stores which account a name is of, for other gateways. Only a sign-in proves it.
     private func remember(_ account: String, of typed: String, _ admitted: AdmittedCall) async throws {
         let key = keys.failures(of: account)
-        guard records.areShared, admitted.storedAccount != key, typed != key else { return }
+        let isStored = admitted.storedAccount.map { $0.hasSameBytes(as: key) } ?? false
+        guard records.areShared, !isStored, !typed.hasSameBytes(as: key) else { return }
         try await records.remember(account: key, of: typed, endsAt: now() / 1000 + Self.aliasLifetime)
     }
 

@@ -93,7 +93,7 @@ struct LimitState: Sendable {
         counts.set(known, of: counted.key, endsAt: endsAt, at: now / 1000)
         // While the store cannot be written to, what waits for it is bounded as well.
         guard unwritten.count < settings.maximumKeys else { return }
-        // The first call of a window also asks for the counts of others in the window before.
+        // The total of the window before, to which others may have added, is asked for with the first call of this one.
         if before != known.window { ask(counted.key, window: known.window - 1, endsAt: endsAt) }
         unwritten[
             Unwritten(key: counted.key, window: known.window),

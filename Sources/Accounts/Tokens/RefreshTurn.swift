@@ -4,11 +4,11 @@ internal import Store
 
 /// The turn to ask the identity provider for the successor of a token, over all gateways.
 enum RefreshTurn: Sendable {
-    /// The caller's. The lease is nil where no other gateway can ask.
+    /// It is the caller's. The lease is nil where no other gateway can ask.
     case own(RefreshLease?)
-    /// Nobody's: the token has a successor, or its session has ended.
+    /// It is nobody's: the token has a successor, or its session has ended.
     case past(SessionRecord)
-    /// Another gateway's, which took longer than a client waits.
+    /// It is another gateway's, which took longer than a client waits.
     case others
 }
 

@@ -6,7 +6,7 @@ internal import Store
 
 /// Grants for sign-ins that could not be carried out and may be tried again, at another gateway too.
 extension AppleGrants {
-    /// The grant that Apple gave when the sign-in was tried before; nil where it was not. Of several callers one gets it.
+    /// The token that Apple gave when the sign-in was tried before; nil where it was not. Of several callers one gets it.
     func takeHeld(for proof: [UInt8], requestID: String) async -> Secret? {
         if let given = unused.take(for: proof, now: now()) { return given }
         guard let shared else { return nil }
