@@ -174,7 +174,7 @@ def test_failures_at_all_gateways_lock_the_account_at_all(cluster, start_replica
     assert all(0 < int(answer.header("retry-after")) <= 600 for answer in answers[3:])
 
 
-# Who there is
+# Knowledge of each other
 
 
 def states(gateway: Replica) -> list[str]:
@@ -268,7 +268,7 @@ def left_waiting(gateway: Replica, path: str, headers: dict[str, str], body: dic
 
 
 def test_a_refresh_that_comes_late_when_its_app_has_gone_on_elsewhere_ends_no_session(cluster, start_replicas):
-    """The gateway was frozen. What it reads then is an old token, whose app has two newer ones."""
+    """The gateway was frozen. It reads an old token then, whose app has two newer ones."""
     replicas = start_replicas(cluster.ports)
     frozen, other, _ = replicas
     token = frozen.sign_in(replicas.user())["refresh_token"]

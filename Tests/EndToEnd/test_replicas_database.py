@@ -21,7 +21,7 @@ WRITABLE_SECONDS = 5
 
 
 class Reach:
-    """What lies between the gateways and the servers of a cluster."""
+    """The proxies between the gateways and the servers of a cluster."""
 
     def __init__(self, cluster: Cluster):
         self.cluster = cluster
@@ -73,7 +73,7 @@ class Sessions:
         self.replicas.wait_everywhere(lambda gateway: gateway.proxied(self.ended["access_token"]), 401, "the revocation")
 
     def assert_verified(self) -> None:
-        """What the backend is asked goes on, and what was revoked stays revoked."""
+        """Proxied requests go on, and what was revoked stays revoked."""
         for gateway in self.replicas:
             assert gateway.proxied(self.pool["access_token"]) == 200
             assert gateway.proxied(self.apple["token"]) == 200
@@ -254,7 +254,7 @@ def test_a_full_disk_is_503_and_it_recovers_by_itself(run_directory, start_repli
         server.fill_disk()
 
         def refused() -> bool:
-            """What fits into pages and into the log that are there already is still taken."""
+            """Until pages and the log that are there already are full, writes are still taken."""
             answer = replicas[0].account.login(*sessions.user)
             if answer.status == 200:
                 return False
