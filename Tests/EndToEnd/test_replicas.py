@@ -11,10 +11,10 @@ from harness.assertions import TYPE
 from harness.gateway import POOL_CLIENT_ID, gatehouse
 from harness.hosted import PREFIX, App, Browser
 from harness.interposed import Clock, without_sanitizer
-from harness.local_pool_control import advance_clock, one_time_code
 from harness.pooler import Pooler
 from harness.process import wait_until
 from harness.replicas import REQUIRED, Replica, Replicas
+from harness.user import PASSWORD
 
 LOCKOUT = {"after": 4, "first": "10m"}
 
@@ -110,19 +110,15 @@ def test_a_command_revokes_at_all_gateways(replicas, issuer):
 # Steps of a sign-in
 
 
-def test_a_challenge_begun_at_one_gateway_is_answered_at_another(replicas, user):
+def test_a_challenge_begun_at_one_gateway_is_answered_at_another(replicas):
     first, second, third = replicas
-    pool = replicas.surroundings.apple
-    token = first.sign_in(user)["access_token"]
-    key = first.account.post("mfa/totp", None, token).json()["secret"]
-    assert second.account.post("mfa/totp/verify", {"code": one_time_code(pool, key)}, token).status == 204
-    # The pool takes each code once.
-    advance_clock(pool, 30)
-    asked = third.account.login(*user)
-    assert asked.status == 202 and asked.json()["challenge"] == "SOFTWARE_TOKEN_MFA"
-    answer = first.account.answer_challenge(asked.json(), code=one_time_code(pool, key))
+    email, password = replicas.user(status="FORCE_CHANGE_PASSWORD")
+    asked = first.account.login(email, password)
+    assert asked.status == 202 and asked.json()["challenge"] == "NEW_PASSWORD_REQUIRED"
+    answer = second.account.answer_challenge(asked.json(), new_password=PASSWORD)
     assert answer.status == 200, answer.body
-    assert second.account.refresh(answer.json()["refresh_token"]).status == 200
+    assert third.account.refresh(answer.json()["refresh_token"]).status == 200
+    assert first.account.login(email, PASSWORD).status == 200
 
 
 def test_a_sign_in_on_hosted_pages_goes_through_all_gateways_and_its_code_counts_once(replicas, user, ledger):
@@ -178,7 +174,7 @@ def test_failures_at_all_gateways_lock_the_account_at_all(cluster, start_replica
     assert all(0 < int(answer.header("retry-after")) <= 600 for answer in answers[3:])
 
 
-# The gateways that there are
+# Knowledge of each other
 
 
 def states(gateway: Replica) -> list[str]:
@@ -272,7 +268,7 @@ def left_waiting(gateway: Replica, path: str, headers: dict[str, str], body: dic
 
 
 def test_a_refresh_that_comes_late_when_its_app_has_gone_on_elsewhere_ends_no_session(cluster, start_replicas):
-    """The gateway was frozen. It then reads an old token, whose app has two newer ones."""
+    """The gateway was frozen. It reads an old token then, whose app has two newer ones."""
     replicas = start_replicas(cluster.ports)
     frozen, other, _ = replicas
     token = frozen.sign_in(replicas.user())["refresh_token"]

@@ -158,8 +158,13 @@ def test_a_session_that_is_lost_and_one_that_comes_back_are_noticed(own_cluster,
     replicas = start_replicas(own_cluster.ports)
     apps = SessionApps(replicas, count=1)
     apps.wait_progress("at the begin")
-    own_cluster.primary.sql("DELETE FROM user_sessions")
-    wait_until(lambda: apps.problems, "a lost session to be noticed")
+
+    def is_noticed() -> bool:
+        """A refresh that is under way stores the session anew, so that one deletion may not be enough."""
+        own_cluster.primary.sql("DELETE FROM user_sessions")
+        return bool(apps.problems)
+
+    wait_until(is_noticed, "a lost session to be noticed")
     apps.stop()
     assert "lost" in apps.problems[0]
     pool_app = apps.apps[0]

@@ -73,13 +73,16 @@ def test_a_step_of_a_newer_versions_schema_leaves_the_gateways_at_work(own_clust
     try:
         for table in ("sessions", "user_sessions", "revocations"):
             own_cluster.primary.sql(f"ALTER TABLE {table} ADD COLUMN of_a_newer_version text")
-        own_cluster.primary.sql("INSERT INTO gatehouse_migrations (name) VALUES ('of-a-newer-version')")
+        step = "INSERT INTO gatehouse_migrations (name, keeps_older_working) VALUES ('{}', {})"
+        own_cluster.primary.sql(step.format("added-by-a-newer-version", "true"))
         before = sum(load.use(replicas.ports)["answers"].values())
         wait_until(lambda: sum(load.use(replicas.ports)["answers"].values()) > before + 500, "requests with the newer schema", 60)
     finally:
         told = load.stop()
     assert_no_failure(told)
-    # One that starts now is too old for what it finds, and says so.
+    # One that starts now works as well, unless the step says that it would not. That one says so.
+    assert replicas.restart(0).account.login(*replicas.user()).status == 200
+    own_cluster.primary.sql(step.format("changed-by-a-newer-version", "false"))
     assert replicas[0].stop() == 0
-    with pytest.raises(AssertionError, match="of-a-newer-version"):
+    with pytest.raises(AssertionError, match="changed-by-a-newer-version"):
         replicas.start(0)

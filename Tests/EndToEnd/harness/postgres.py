@@ -133,7 +133,7 @@ class PostgresServer:
         self.process.stop()
 
     def freeze(self) -> None:
-        """Stops all its processes, as a machine that hangs. Data that is sent to it waits."""
+        """Stops all its processes, as a machine that hangs. Bytes that are sent to it wait."""
         assert self.process
         assert lifeline.stopped_family(self.process.pid)
 
@@ -225,7 +225,7 @@ class Cluster:
     """A primary with a synchronous standby: what it has confirmed is on both."""
 
     def __init__(self, logs: Path, settings: dict[str, str] | None = None, size: int | None = None):
-        # The writes of a killed process are there: only the end of the machine would lose them.
+        # A killed process loses nothing that it has written: only the end of the machine would.
         settings = {"fsync": "off", **(settings or {})}
         self.servers = [PostgresServer(logs, name, settings, size) for name in ("alpha", "beta")]
         self.primary, self.standby = self.servers

@@ -191,10 +191,10 @@ class Replicas:
         assert self[number].stop() == 0
         return self.start(number)
 
-    def user(self) -> tuple[str, str]:
-        """A new user of the pool: address and password."""
+    def user(self, **columns: object) -> tuple[str, str]:
+        """A new user of the pool: address and password. `columns` are those of the pool's table."""
         email = f"replica-user-{next(_numbers)}@example.com"
-        add_user(self.surroundings.apple, email, ADA[0])
+        add_user(self.surroundings.apple, email, ADA[0], **columns)
         return email, ADA[1]
 
     def everywhere(self, call: Callable[[Replica], object]) -> list:

@@ -16,7 +16,7 @@ PAUSE = 0.02
 
 @dataclass
 class Told:
-    """The responses that an app has had, in all its sessions."""
+    """Everything that an app was told, in all its sessions."""
 
     # The newest token of the session that goes on, with what the backend accepts of it.
     token: str = ""
@@ -29,7 +29,7 @@ class Told:
     used: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     refreshes: int = 0
     refusals: int = 0
-    # A thing that must never happen.
+    # Events that must never happen.
     problems: list[str] = field(default_factory=list)
 
 

@@ -32,12 +32,12 @@ class TcpProxy:
         self.accept()
 
     def hold(self) -> None:
-        """From now on nothing passes, as through a cable that is pulled. Data waits, and so do ends of connections.
+        """From now on nothing passes, as through a cable that is pulled. Bytes wait, and so do ends of connections.
         New connections are taken, and nothing answers."""
         self._call(self._flowing.clear)
 
     def release(self) -> None:
-        """Data that has waited passes."""
+        """Lets pass everything that has waited."""
         self._call(self._flowing.set)
 
     def cut(self) -> int:
