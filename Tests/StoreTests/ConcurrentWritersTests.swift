@@ -178,11 +178,11 @@ struct ConcurrentWritersTests {
         of store: Store, _ body: @Sendable (Store) async throws -> Void
     ) async throws -> [String] {
         let seen = Seen()
-        try await store.writeWithoutTransaction { database in
+        try await store.lookUp { database in
             database.trace { event in seen.add("\(event)") }
         }
         try await body(store)
-        try await store.writeWithoutTransaction { $0.trace(options: []) }
+        try await store.lookUp { $0.trace(options: []) }
         return seen.all
     }
 
