@@ -1,3 +1,4 @@
+import Encoding
 import HTTPClient
 import HTTPTypes
 import Pipeline
