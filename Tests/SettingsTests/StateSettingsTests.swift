@@ -56,7 +56,8 @@ struct StateSettingsTests {
         arguments: [
             ("http://db/gatehouse", "must be a URL like postgresql://gatehouse@db.example.com:5432/gatehouse"),
             ("postgresql://db/gatehouse", "must name the role"),
-            ("postgresql://:x@db/gatehouse", "must name the role"),
+            ("postgresql://:x@db/gatehouse", "must not hold a password"),
+            ("postgresql://@db/gatehouse", "must name the role"),
             ("postgresql://gate:s3cret@db/gatehouse", "must not hold a password"),
             ("postgresql://gate@db", "must name the database"),
             ("postgresql://gate@db/", "must name the database"),
