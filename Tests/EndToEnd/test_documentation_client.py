@@ -182,7 +182,7 @@ def gateway(start_gateway, apple) -> Gateway:
     passwordless = {"factors": ["WEB_AUTHN"], "relying_party_id": "auth.example.com"}
     changes = {
         "identity": {"assertion": {"issuer": "https://api.example.com"}},
-        "sign_in": {"cognito": {"passwordless": passwordless}},
+        "sign_in": {"cognito": {"passwordless": passwordless, "client_metadata": ["campaign"]}},
     }
     settings = merged(apple_settings(apple), changes)
     return start_gateway(settings, pool=apple)

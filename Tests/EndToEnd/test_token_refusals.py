@@ -55,6 +55,7 @@ WRONG = {
 # The bodies of these hold no credential.
 WITHOUT_CREDENTIALS = {
     "register", "resendCode", "forgotPassword", "updateMe", "setSecondFactors", "endSession", "updateSessionUser",
+    "resendEmailCode", "resendPhoneCode",
 }  # fmt: skip
 
 

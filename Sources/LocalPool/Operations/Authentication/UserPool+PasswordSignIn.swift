@@ -17,8 +17,9 @@ extension UserPool {
     func authenticate(_ username: String, _ password: String) async throws -> UserRecord {
         let user = try await store.read { try UserRecord.find(username, in: $0) }
         try runPreAuthentication(user, named: username)
-        if let user { try checkBeforeProof(user) }
+        // Before anything is refused, so that every refusal takes the same time.
         let isRight = try await passwords.matchesOffThread(password, user?.credentials.passwordHash ?? decoyHash)
+        if let user { try checkBeforeProof(user) }
         guard let user else {
             throw configuration.preventsUserExistenceErrors ? PoolError.badCredentials : PoolError.userNotFound
         }
