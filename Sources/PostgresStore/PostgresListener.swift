@@ -4,8 +4,9 @@ package import Postgres
 /// One connection of its own that hears what is announced on a channel, for as long as somebody follows it. After a
 /// loss it connects again, to whichever host takes writes.
 ///
-/// A pooler in transaction mode takes LISTEN and delivers nothing. So a message to oneself, sent on another connection,
-/// decides whether anything is heard; until it has come, and where it does not come, followers ask by themselves.
+/// A pooler in transaction mode takes LISTEN and delivers nothing to a connection that is idle. So a message to oneself,
+/// sent on another connection, decides whether anything is heard; until it has come, and where it does not come, followers
+/// ask by themselves. No statement runs meanwhile: with its response a pooler may deliver a message by chance.
 package final class PostgresListener: Sendable {
     private struct State {
         /// The connection that listens, while no statement is under way on it.
@@ -78,17 +79,19 @@ package final class PostgresListener: Sendable {
         try await connection.listen(channel)
         use(connection)
         ring()
+        // Others' messages prove nothing: a pooler may deliver them with the response to LISTEN.
+        let own = String(UInt64.random(in: .min ... .max), radix: 36)
         return try await withThrowingTaskGroup(of: End?.self) { group in
             defer { group.cancelAll() }
             group.addTask {
-                for await _ in connection.notifications {
-                    self.hear(on: connection)
+                for await message in connection.notifications {
+                    if message.payload == own { self.hear(on: connection) }
                     ring()
                 }
                 return .lost
             }
             group.addTask { [channel] in
-                _ = try await pool.query("SELECT pg_notify($1, '')", [.text(channel)])
+                _ = try await pool.query("SELECT pg_notify($1, $2)", [.text(channel), .text(own)])
                 try await Task.sleep(for: Self.patience)
                 return self.isListening ? nil : .deaf
             }
@@ -143,6 +146,7 @@ package final class PostgresListener: Sendable {
 
     private func takeFree() -> PostgresConnection? {
         state.withLock { state in
+            guard state.isListening else { return nil }
             defer { state.free = nil }
             return state.free
         }
