@@ -501,6 +501,7 @@ def test_every_command_tells_faulty_settings_as_json(tmp_path):
         given = ["some"] * len(re.findall(r" <", needed.replace("--purpose <purpose>", "")))
         given += ["--purpose", "sealing"] * ("--purpose" in needed) + ["--jti", "some-token"] * (command == ("revoke",))
         given += ["some.sqlite"] * (command == ("store", "restore"))
+        given = ["--from", "directory", "--to", "postgres"] if command == ("store", "copy") else given
         result = gatehouse(*command, "--config", path, "--json", *given)
         assert result.returncode == 78 and result.stderr == "", (command, result.stderr)
         told = json.loads(result.stdout)

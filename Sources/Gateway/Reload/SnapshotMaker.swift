@@ -247,7 +247,7 @@ struct SnapshotMaker: Sendable {
         do {
             try await service.begin()
         } catch {
-            throw StartupError(description: "the other gateways cannot be told of this one: \(error)")
+            throw StartupError(description: "this gateway cannot be listed with the others: \(error)")
         }
         revocations.afterReading { [weak service] in service?.listWasRead() }
         return service

@@ -51,7 +51,7 @@ extension RevocationService {
             }
         }
         guard !missing.isEmpty else { return }
-        logger.notice("revocations stored that the database lacked", metadata: ["count": "\(missing.count)"])
+        logger.notice("revocations stored that the database lacked", metadata: ["revocations": "\(missing.count)"])
     }
 
     /// Lets no token count while the list is too old.

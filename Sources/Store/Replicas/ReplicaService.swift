@@ -103,7 +103,7 @@ package final class ReplicaService: Sendable {
 
     private func takeUpLost() async throws {
         for name in try await records.takeUpLost() {
-            logger.warning("a gateway is not heard of any more", metadata: ["name": "\(name)"])
+            logger.warning("a gateway is not heard of any more", metadata: ["gateway": "\(name)"])
         }
     }
 
