@@ -223,7 +223,8 @@ def test_without_descriptors_accepting_pauses_and_recovers(start_gateway, own_re
 
     wait_until(rests, "a second in which little is done")
     # The last quarter is for backends, files and the runtime, which ends the process where it gets no descriptor.
-    assert len(os.listdir(f"/proc/{gateway.process.pid}/fd")) <= 72
+    # Connections that are accepted together are counted one by one, and closed by an event loop that may be busy.
+    wait_until(lambda: len(os.listdir(f"/proc/{gateway.process.pid}/fd")) <= 72, "the reserve to be free")
     # It stays so when accepting is tried again and again.
     assert [rests() for _ in range(3)] == [True] * 3
     for client in clients:
