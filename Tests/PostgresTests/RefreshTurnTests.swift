@@ -37,6 +37,22 @@ private final class Pauses: Sendable {
     }
 }
 
+/// Takes leases, and loses the answer.
+private struct LosingAnswers: RefreshLeaseRecords {
+    struct Lost: Error {}
+
+    let records: any RefreshLeaseRecords
+
+    func take(_ lease: RefreshLease) async throws -> RefreshLeaseStep {
+        #expect(try await records.take(lease) == .taken)
+        throw Lost()
+    }
+
+    func renew(_ lease: RefreshLease) async throws -> Bool { try await records.renew(lease) }
+
+    func release(_ lease: RefreshLease) async throws { try await records.release(lease) }
+}
+
 extension PostgresTests {
     @Suite("One call for a token")
     struct RefreshTurnSuite {
@@ -193,6 +209,46 @@ extension PostgresTests {
             #expect(try await scene.stored()?.generation == 1)
         }
 
+        @Test("After a successor that could not be stored the next token waits for nobody")
+        func unstored() async throws {
+            let scene = try await Scene()
+            let store = scene.database.store
+            for statement in [
+                """
+                CREATE FUNCTION full() RETURNS trigger AS
+                    $$ BEGIN RAISE EXCEPTION USING ERRCODE = 'disk_full'; END $$ LANGUAGE plpgsql
+                """,
+                """
+                CREATE TRIGGER full_disk BEFORE UPDATE ON sessions FOR EACH ROW
+                    WHEN (NEW.generation > OLD.generation) EXECUTE FUNCTION full()
+                """,
+            ] { try await store.run(statement) }
+            let gateway = try scene.gateway(RecordedFetcher(Fixture.tokens(refreshToken: "rotated")))
+            let answer = await gateway.answer(try Scene.request())
+            #expect(answer.status == .ok)
+            #expect(try await scene.stored()?.generation == 0)
+            let isFree = "SELECT 1 AS one FROM sessions WHERE lease_holder IS NULL"
+            while try await store.rows(isFree).isEmpty { await Task.yield() }
+            try await store.run("DROP TRIGGER full_disk ON sessions")
+            let pauses = Pauses()
+            let next = Fixture.refresh(Secret(try #require(answer.json["refresh_token"]?.stringValue)))
+            let other = try scene.gateway(RecordedFetcher(Fixture.tokens(refreshToken: "rotated again")), pauses)
+            #expect(await other.answer(next).status == .ok)
+            #expect(pauses.waits.isEmpty)
+            #expect(try await scene.stored()?.generation == 2)
+        }
+
+        @Test("A lease that was taken just when the connection was lost is released")
+        func lostTake() async throws {
+            let scene = try await Scene()
+            let records = PostgresSessions(scene.database.store)
+            let lease = RefreshLease(family: Scene.sealed.family, generation: 0, holder: [1])
+            let turns = RefreshTurns(records: LosingAnswers(records: records)) { _ in }
+            await #expect(throws: LosingAnswers.Lost.self) { try await turns.turn(lease, scene.log.logger) }
+            let isFree = "SELECT 1 AS one FROM sessions WHERE lease_holder IS NULL"
+            while try await scene.database.store.rows(isFree).isEmpty { await Task.yield() }
+        }
+
         @Test("A client that hangs up ends neither the call nor the wait for another gateway's")
         func hangUp() async throws {
             let scene = try await Scene()
@@ -220,7 +276,10 @@ extension PostgresTests {
             #expect(try await records.take(lease) == .taken)
             let pauses = Pauses { _, _ in try await Task.sleep(for: .seconds(1000)) }
             let turns = RefreshTurns(records: records, pause: { try await pauses.pause($0) })
-            let waiting = Task { try await turns.turn(RefreshLease(family: lease.family, generation: 0, holder: [2])) }
+            let waiting = Task {
+                try await turns.turn(
+                    RefreshLease(family: lease.family, generation: 0, holder: [2]), scene.log.logger)
+            }
             while pauses.waits.isEmpty { await Task.yield() }
             waiting.cancel()
             await #expect(throws: CancellationError.self) { try await waiting.value }

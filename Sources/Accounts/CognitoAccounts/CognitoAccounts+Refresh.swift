@@ -70,7 +70,7 @@ extension CognitoAccounts {
         let text = try sealing(request) { [next] () throws(SealingFailure) in
             try next.sealed(with: sealingKeys, poolID: settings.poolID)
         }
-        let session = RefreshedSession(
+        var session = RefreshedSession(
             refreshToken: text, accessToken: result.accessToken, idToken: result.idToken,
             scope: access["scope"]?.stringValue, subject: sealed.subject, accessExpiresAt: now() + result.expiresIn)
         let standing: RefreshStanding
@@ -82,6 +82,7 @@ extension CognitoAccounts {
             logger.error(
                 "a refresh could not be recorded",
                 metadata: ["request_id": "\(request.requestID)", "error": "\(error)"])
+            session.isStored = false
             return session
         }
         guard case .current = standing else { return try await lost(standing, next, request) }

@@ -178,6 +178,8 @@ struct RefreshedSession: Sendable {
     var subject: String
     /// In seconds since 1970.
     var accessExpiresAt: Int64
+    /// False where the records could not be brought to it.
+    var isStored = true
 
     /// The user whom the tokens are of; nil for tokens that cannot be read.
     var user: AccountUser? {

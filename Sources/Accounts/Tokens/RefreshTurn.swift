@@ -24,13 +24,24 @@ struct RefreshTurns: Sendable {
         Array(repeating: Duration.milliseconds(50), count: 4) + Array(repeating: .milliseconds(100), count: 8)
         + Array(repeating: .milliseconds(250), count: 16)
 
+    /// The times between two tries to release a lease.
+    static let releases = [Duration.zero, .milliseconds(100), .milliseconds(400), .seconds(1), .seconds(2)]
+
     /// Waits for the turn of a token, and for a gateway that has it.
     ///
     /// - Throws: the error of the records, and `CancellationError`.
-    func turn(_ lease: RefreshLease) async throws -> RefreshTurn {
+    func turn(_ lease: RefreshLease, _ logger: Logger) async throws -> RefreshTurn {
         var pauses = Self.pauses[...]
         while true {
-            switch try await records.take(lease) {
+            let step: RefreshLeaseStep
+            do {
+                step = try await records.take(lease)
+            } catch {
+                // It may have been taken before the connection was lost.
+                letGo(lease, logger)
+                throw error
+            }
+            switch step {
             case .taken: return .own(lease)
             case .unshared: return .own(nil)
             case .passed(let record): return .past(record)
@@ -57,6 +68,21 @@ struct RefreshTurns: Sendable {
         } catch {
             await release(lease, logger)
             throw error
+        }
+    }
+
+    /// Releases a lease that may be stored and has no call. The client, which tries again, does not wait for that: the
+    /// database may be away.
+    func letGo(_ lease: RefreshLease, _ logger: Logger) {
+        Task {
+            for pause in Self.releases {
+                do {
+                    try await self.pause(pause)
+                    return try await records.release(lease)
+                } catch {
+                    logger.debug("the lease of a refresh is not released yet", metadata: ["error": "\(error)"])
+                }
+            }
         }
     }
 
@@ -94,8 +120,11 @@ extension CognitoAccounts {
         _ work: () async throws(Refusal) -> RefreshedSession
     ) async throws(Refusal) -> RefreshedSession {
         let lease = RefreshLease(family: sealed.family, generation: sealed.generation, holder: random(16))
-        switch try await withRecords(request, { try await turns.turn(lease) }) {
-        case .own(let lease): return try await turns.holding(lease, logger, work)
+        switch try await withRecords(request, { try await turns.turn(lease, logger) }) {
+        case .own(let lease):
+            let session = try await turns.holding(lease, logger, work)
+            if let lease, !session.isStored { turns.letGo(lease, logger) }
+            return session
         case .past(let record):
             let standing = sessions.standing(of: sealed.generation, in: record)
             guard let session = try await judge(standing, sealed, request) else {
