@@ -15,7 +15,7 @@ exec </dev/null
 cd "$repository" || exit 1
 
 pytest_options=()
-fuzz_seconds=20
+fuzz_seconds=8
 sanitizers=()
 benchmark_options=(--short)
 for argument in "$@"; do

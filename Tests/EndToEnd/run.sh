@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs the end-to-end tests in several processes, each with a share of the files: most tests wait more than they work.
+# Runs the end-to-end tests in several processes, one more than there are cores, each with a share of the files: most
+# tests wait more than they work.
 # Then, on their own, those that measure what something costs or takes. Shows each process's output when it has ended.
 #
 #   Tests/EndToEnd/run.sh REPORTS [options of pytest…]    REPORTS: a directory, which gets a JUnit file of each process
@@ -9,13 +10,13 @@ set -uo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 [ $# -ge 1 ] || {
-    sed -n '5s/^# *//p' "${BASH_SOURCE[0]}" >&2
+    sed -n '6s/^# *//p' "${BASH_SOURCE[0]}" >&2
     exit 2
 }
 reports=$(cd "$1" && pwd) || exit 2
 shift
 python=${PYTHON:-$here/../../.venv/bin/python}
-shares=$(nproc)
+shares=$(($(nproc) + 1))
 [ "$shares" -le 4 ] || shares=4
 
 # Names of tests are from here, for a process that is started here.
