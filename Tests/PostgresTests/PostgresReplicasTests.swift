@@ -32,8 +32,8 @@ extension PostgresTests {
             #expect(known.map(\.id) == ["a", "b", "c"] && known.map(\.state) == [.alive, .lost, .ended])
             let first = try #require(known.first)
             #expect(first.name == "host-a" && first.version == "1.2" && first.configuration == "digest")
-            #expect((7...8).contains(first.listAge ?? 0) && first.silence <= 1 && known[1].listAge == nil)
-            #expect((11...12).contains(known[1].silence))
+            #expect((7...12).contains(first.listAge ?? 0) && first.silence <= 5 && known[1].listAge == nil)
+            #expect((11...16).contains(known[1].silence))
             try await records.report(Self.report("b"))
             #expect(try await records.all().map(\.state) == [.alive, .alive, .ended])
         }
@@ -48,7 +48,7 @@ extension PostgresTests {
             for id in ["ended", "just-ended"] { try await records.end(id) }
             try await store.run("UPDATE replicas SET ended_at = ended_at - 601 WHERE id = 'ended'")
             try await silence("lost", for: 3601, in: store)
-            try await silence("just-lost", for: 3599, in: store)
+            try await silence("just-lost", for: 3540, in: store)
             _ = try await records.takeUpLost()
             try await records.removeGone()
             #expect(try await records.all().map(\.id).sorted() == ["alive", "just-ended", "just-lost"])

@@ -61,7 +61,7 @@ extension AppleGrants {
                 seconds: held.endsAt - now())
             return true
         } catch {
-            logger.warning("a grant of Apple's is held in memory only", metadata: ["error": "\(error)"])
+            logger.warning("a grant of Apple's is stored in memory only", metadata: ["error": "\(error)"])
             return false
         }
     }

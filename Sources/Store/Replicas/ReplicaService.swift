@@ -125,7 +125,7 @@ package final class ReplicaService: Sendable {
             return state.isHeard
         }
         guard let error, wasHeard else { return }
-        logger.warning("the other gateways cannot be told that this one is alive", metadata: ["error": "\(error)"])
+        logger.warning("this gateway's heartbeat cannot be stored", metadata: ["error": "\(error)"])
     }
 
     // MARK: Confirmations

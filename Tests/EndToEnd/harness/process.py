@@ -124,12 +124,12 @@ class Process:
         except subprocess.TimeoutExpired:
             raise AssertionError(f"process {self.pid} did not end within {seconds * PATIENCE} s:\n{self.log()[-4000:]}") from None
 
-    def stop(self) -> int:
+    def stop(self, seconds: float = 5) -> int:
         """SIGTERM, and SIGKILL for what does not go in time."""
         if self._popen.poll() is None:
             self._popen.send_signal(signal.SIGTERM)
             try:
-                self._popen.wait(5 * PATIENCE)
+                self._popen.wait(seconds * PATIENCE)
             except subprocess.TimeoutExpired:
                 self._popen.kill()
                 self._popen.wait(10)

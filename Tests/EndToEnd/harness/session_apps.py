@@ -3,6 +3,7 @@ was told: a session that it was told of must go on, and one that it was told is 
 
 import random
 import threading
+import time
 from collections import defaultdict
 from dataclasses import dataclass, field
 
@@ -44,6 +45,8 @@ class SessionApp(threading.Thread):
         self._choice = random.Random(seed)
         self._failure: BaseException | None = None
         self._proof: dict | None = None
+        # Seconds since 1970.
+        self._may_sign_in = 0.0
 
     def run(self) -> None:
         try:
@@ -170,6 +173,8 @@ class AppleApp(SessionApp):
         self.user = f"app-{seed}-{id(replicas)}@example.com"
 
     def _sign_in(self, gateway: Replica) -> bool:
+        if time.time() < self._may_sign_in:
+            return False
         proof = self._proof or gateway.apple_app.body(self.user)
         # With the same proof again where nobody knows whether it was taken.
         self._proof = proof
@@ -208,6 +213,8 @@ class AppleApp(SessionApp):
             return False
         assert answer.status in (204, 401), answer.body
         self._ended()
+        # After many ends, each one also ends what begins in the second of that session, as documented.
+        self._may_sign_in = int(time.time()) + 1
         return True
 
     def refused_everywhere(self, token: str, access: str) -> bool:
