@@ -81,6 +81,15 @@ package struct ConfigurationSnapshot: Sendable {
         return plan.keyServices + single.compactMap { $0 } + sharedKeys.services + checks
     }
 
+    /// The gateway's own keys that are followed, with the error of the last reading.
+    var ownKeys: [(purpose: String, error: String?)] {
+        let errors: [(KeyPurpose, String??)] = [
+            (.assertion, plan.assertionKeys.map(\.error)), (.session, plan.sessionKeys.map(\.keys.error)),
+            (.sealing, sharedKeys.sealing.map(\.error)), (.audit, sharedKeys.audit.map(\.error)),
+        ]
+        return errors.compactMap { purpose, error in error.map { (purpose.rawValue, $0) } }
+    }
+
     /// For each listener the certificates that it presents.
     var servedCertificates: [[ServedCertificate]] { listeners.map { $0.tls?.certificates ?? [] } }
 

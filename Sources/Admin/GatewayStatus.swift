@@ -187,7 +187,8 @@ package final class GatewayStatus: Sendable {
                     superseded: status.superseded, shared: Self.sharedList(snapshot))
             },
             assertionKeyAge: plan?.assertionKeys?.signingSince.map { Double(max(0, WallClock.seconds() - $0)) },
-            reloads: state.reloads, directApplications: plan?.directApplications.snapshot ?? ([], 0),
+            ownKeys: snapshot?.ownKeys ?? [], reloads: state.reloads,
+            directApplications: plan?.directApplications.snapshot ?? ([], 0),
             directCalls: plan?.directApplications.calls ?? [],
             accountServices: snapshot?.accountServices.map(\.readings), linesLost: linesLost(snapshot),
             spans: (exported: spanTally.exported, lost: spanTally.lost), nameLookups: GatewayMetrics.nameLookups,

@@ -26,6 +26,10 @@ enum StatusPage {
             "listeners": .array(zip(gateway.listeners, gateway.certificates).map(listener)),
             "upstreams": .array(gateway.upstreams.map { upstream($0, metrics.servers, status) }),
             "issuers": .array(gateway.issuers.map { issuer($0, readings) }),
+            "own_keys": .array(
+                readings.ownKeys.map { keys in
+                    ["purpose": .string(keys.purpose), "error": keys.error.map { .string($0) } ?? .null]
+                }),
             "key_sets": .array(readings.keySets.map(keySet)),
             "limits": limits(gateway, metrics, readings),
             "direct_cognito": .object(direct(metrics, status, readings)),

@@ -36,6 +36,8 @@ OF_SHARED_DATABASE: dict[str, dict[str, set[str]]] = {
     "gatehouse_store_errors_total": {"cause": set(CAUSES.split())},
     "gatehouse_store_statement_duration_seconds_bucket": {"database": {"postgresql"}, "le": {"0.25", "0.5", "+Inf"}},
     "gatehouse_replicas": {"state": {"alive", "lost"}},
+    # Gateways with assertions or sessions of their own serve the first two alone.
+    "gatehouse_keys_readable": {"purpose": {"assertion", "session", "sealing", "audit"}},
 }
 SELECTOR = re.compile(r"\b(gatehouse_\w+|up)\b(?:\{([^}]*)\})?")
 MATCHER = re.compile(r'(\w+)\s*(=~|!~|!=|=)\s*"([^"]*)"')

@@ -10,6 +10,7 @@ from harness.process import wait_until
 from harness.replicas import Replica, Replicas
 
 PURPOSES = ("assertion", "session", "sealing", "audit", "limits")
+READABLE = 'gatehouse_keys_readable{{purpose="{}"}}'
 # All gateways follow a change within ten seconds.
 FOLLOWED = 30
 
@@ -156,6 +157,24 @@ def test_a_gateway_with_a_wrong_key_does_not_start_and_makes_no_new_keys(cluster
     assert gatehouse("keys", "list", "--config", path, "--purpose", "sealing").returncode == 1
     assert rings(cluster) == before
     assert replicas.everywhere(lambda gateway: gateway.account.login("ada@example.com", "x").status) != [503] * 3
+
+
+def test_a_gateway_that_cannot_follow_the_keys_says_so_and_serves_on(own_cluster, start_replicas):
+    behind: Replica = start_replicas(own_cluster.ports, {"sealing_keys": [f"1:{FIRST}"]}, count=1)[0]
+    token = behind.sign_in()["refresh_token"]
+    assert {keys["purpose"]: keys["error"] for keys in behind.status()["own_keys"]} == dict.fromkeys(PURPOSES[:4])
+    assert {behind.samples()[READABLE.format(purpose)] for purpose in PURPOSES[:4]} == {1}
+
+    newer = start_replicas(own_cluster.ports, {"sealing_keys": [f"2:{SECOND}", f"1:{FIRST}"]}, count=1)[0]
+    keys(newer, "reseal")
+    for purpose in PURPOSES[:4]:
+        wait_until(lambda: behind.samples()[READABLE.format(purpose)] == 0, f"the {purpose} keys to be missed", FOLLOWED)  # noqa: B023
+    errors = [keys["error"] for keys in behind.status()["own_keys"]]
+    assert all("which is missing under state.postgres.sealing_keys" in error for error in errors), errors
+    assert "keys could not be read; the current ones stay" in behind.log()
+    # Both have the keys that they had.
+    assert {newer.samples()[READABLE.format(purpose)] for purpose in PURPOSES[:4]} == {1}
+    refreshed(newer, refreshed(behind, token))
 
 
 def test_the_key_that_seals_the_rings_is_replaced_without_an_interruption(own_cluster, start_replicas, tmp_path):

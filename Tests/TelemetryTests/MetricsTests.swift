@@ -294,11 +294,13 @@ struct MetricsTests {
         let some = samples(
             MetricsRegistry(labels: Self.labels) {
                 MetricsReadings(
-                    revocations: .init(entries: 3, limit: 9, failures: 1, superseded: 7), assertionKeyAge: 60)
+                    revocations: .init(entries: 3, limit: 9, failures: 1, superseded: 7), assertionKeyAge: 60,
+                    ownKeys: [("assertion", nil), ("session", "sealed")])
             })
         for expected in [
             "gatehouse_revocations 3", "gatehouse_revocations_limit 9", "gatehouse_revocation_failures_total 1",
             "gatehouse_superseded_sessions 7", "gatehouse_assertion_key_age_seconds 60.0",
+            #"gatehouse_keys_readable{purpose="assertion"} 1"#, #"gatehouse_keys_readable{purpose="session"} 0"#,
         ] {
             #expect(some.contains(Substring(expected)), "\(expected)")
         }

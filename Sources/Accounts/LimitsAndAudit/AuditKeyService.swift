@@ -28,6 +28,9 @@ package final class AuditKeyService: Sendable {
         try await followed.follow()
     }
 
+    /// Why the key could not be read last; nil while all is well.
+    package var error: String? { followed.error }
+
     /// Reads the key again.
     ///
     /// - Throws: what stands against it; what was in use stays so.

@@ -36,7 +36,7 @@ const OWN_FAULTS = {
 function attention(status, readings, readiness) {
   const found = [
     ...whole(status, readiness), ...settings(status), ...store(status), ...revocationList(status), ...replicas(status), ...certificates(status), ...upstreams(status, readings),
-    ...keys(status), ...answers(readings), ...ownFaults(readings), ...spikes(readings), ...signIns(readings),
+    ...keys(status), ...ownKeys(status), ...answers(readings), ...ownFaults(readings), ...spikes(readings), ...signIns(readings),
     ...room(status), ...losses(status, readings),
   ];
   const order = ["bad", "warn", "note"];
@@ -144,6 +144,13 @@ function* keys(status) {
       const until = left === null ? "" : `, and serve for ${lasting(left)} more`;
       yield { level: left < 3600 ? "bad" : "warn", text: `The keys of ${issuer.name} should have been fetched again ${lasting(-issuer.keys_due_in_seconds)} ago${until}` };
     }
+  }
+}
+
+/** The gateway's own keys: those in use stay, and another gateway's rotation is not followed. */
+function* ownKeys(status) {
+  for (const { purpose, error } of status.own_keys ?? []) {
+    if (error) yield { level: "bad", text: `The stored ${purpose} keys cannot be read, those in use stay: ${error}` };
   }
 }
 

@@ -48,7 +48,7 @@ package final class FollowedKeyRing: Sendable {
     var ring: KeyRing? { state.withLock { $0.ring } }
 
     /// Why the last reading has failed; nil while all is well.
-    var error: String? { state.withLock { $0.error } }
+    package var error: String? { state.withLock { $0.error } }
 
     /// From now on goes by another schedule.
     package func adopt(_ schedule: RotationSchedule) {

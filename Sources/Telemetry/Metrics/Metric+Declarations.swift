@@ -99,6 +99,7 @@ extension Metric {
         case .revocationListTooOld: .gauge(help: "1 if no token is accepted because the revocation list is too old.")
         case .revocationListNotified: .gauge(help: "1 if the database announces revocations, 0 if they are asked for.")
         case .assertionKeyAge: .gauge(help: "Time since the current assertion key began to sign.")
+        case .keysReadable: .gauge("purpose", help: "1 if the gateway's stored keys could be read last.")
 
         case .configReloads: .counter("result", help: "Configuration reloads.")
         case .configLastReloadSuccessful: .gauge(help: "1 if the last reload succeeded, or there was none.")

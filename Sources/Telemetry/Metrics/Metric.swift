@@ -67,6 +67,7 @@ package enum Metric: String, CaseIterable, Sendable {
     case revocationListTooOld = "gatehouse_revocation_list_too_old"
     case revocationListNotified = "gatehouse_revocation_list_notified"
     case assertionKeyAge = "gatehouse_assertion_key_age_seconds"
+    case keysReadable = "gatehouse_keys_readable"
 
     case configReloads = "gatehouse_config_reloads_total"
     case configLastReloadSuccessful = "gatehouse_config_last_reload_successful"

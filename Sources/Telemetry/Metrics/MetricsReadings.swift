@@ -193,6 +193,8 @@ package struct MetricsReadings: Sendable {
     package var revocations: Revocations?
     /// Seconds since the key of assertions began to sign; nil where there are none.
     package var assertionKeyAge: Double?
+    /// The gateway's own keys that are followed, with the error of the last reading.
+    package var ownKeys: [(purpose: String, error: String?)]
     package var reloads: Reloads?
     /// Lines that were not written, by log.
     package var linesLost: [(log: String, count: Int)]
@@ -211,7 +213,7 @@ package struct MetricsReadings: Sendable {
 
     package init(
         keySets: [KeySet] = [], certificates: [Certificate] = [], revocations: Revocations? = nil,
-        assertionKeyAge: Double? = nil, reloads: Reloads? = nil,
+        assertionKeyAge: Double? = nil, ownKeys: [(purpose: String, error: String?)] = [], reloads: Reloads? = nil,
         directApplications: (entries: [ApplicationTally.Entry], others: Int64) = ([], 0),
         directCalls: [ApplicationTally.Calls] = [],
         accountServices: Accounts? = nil, linesLost: [(log: String, count: Int)] = [],
@@ -227,6 +229,7 @@ package struct MetricsReadings: Sendable {
         self.directCalls = directCalls
         self.revocations = revocations
         self.assertionKeyAge = assertionKeyAge
+        self.ownKeys = ownKeys
         self.reloads = reloads
         self.linesLost = linesLost
         self.spans = spans

@@ -104,6 +104,8 @@ package final class MetricsRegistry: Sendable {
         if let accountServices = readings.accountServices { text.write(accountServices) }
         if let revocations = readings.revocations { text.write(revocations) }
         if let age = readings.assertionKeyAge { text.single(.assertionKeyAge, String(age)) }
+        text.family(
+            .keysReadable, readings.ownKeys.map(\.purpose), readings.ownKeys.map { $0.error == nil ? 1 : 0 })
         if let reloads = readings.reloads { text.write(reloads) }
         text.family(
             .logLinesLost, readings.linesLost.map(\.log), readings.linesLost.map { Int64($0.count) })
