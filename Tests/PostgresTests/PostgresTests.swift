@@ -141,7 +141,7 @@ extension PostgresTests {
                     PostgresSettings.Host("127.0.0.1", port: try PostgresServer.freePort()),
                     PostgresSettings.Host("localhost", port: silent.port), PostgresSettings.Host(server.directory),
                 ] + settings.hosts
-            let connection = try await PostgresConnection.connect(settings, deadline: .now + .seconds(12))
+            let connection = try await PostgresConnection.connect(settings, deadline: .now + .seconds(18))
             #expect(try await PostgresTests.value(connection, "SELECT 1") == .integer(1))
         }
 
