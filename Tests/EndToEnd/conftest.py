@@ -35,7 +35,7 @@ FAULTS = {
 SECONDS = {
     "test_hostile_answers.py": 90, "test_release.py": 60, "test_unread_responses.py": 74, "test_openapi.py": 105,
     "test_clock.py": 56, "test_fair_shares.py": 55, "test_name_resolution.py": 49, "test_conduct.py": 45,
-    "test_tracing.py": 45, "test_challenges.py": 43, "test_deploy_containers.py": 42, "test_cognito_clients.py": 41,
+    "test_tracing.py": 45, "test_challenges.py": 43, "test_deploy_containers.py": 50, "test_deploy_replicas.py": 40, "test_cognito_clients.py": 41,
     "test_threats_tokens.py": 40, "test_websocket.py": 37, "test_account_privacy.py": 45, "test_account_names.py": 35,
     "test_unreliable_peers.py": 35, "test_reload.py": 32, "test_apple.py": 31, "test_http2.py": 30,
     "test_documentation_client.py": 22, "test_refresh.py": 28, "test_corpus.py": 25, "test_restore.py": 24,

@@ -10,31 +10,21 @@ from pathlib import Path
 
 import pytest
 import yaml
-from harness.deployment import (
-    CONTAINER_USER,
-    DEPLOY,
-    Image,
-    checked,
-    cloud_formation,
-    needs_root,
-    seconds,
-    tool,
-)
+from harness import deployed_postgres
+from harness.certificates import Authority
+from harness.deployment import CONTAINER_USER, DEPLOY, Image, checked, needs_root, seconds, tool
 from harness.process import Process, wait_until
+from harness.samples import (
+    ADMIN_TOKEN, ECS, IMAGE, KUBERNETES, MANIFESTS, compose, compose_sample, ecs_container, ecs_sample, ecs_settings,
+    kubernetes_sample,
+)
 from harness.sanitizer import SANITIZER
-
-IMAGE = Image(DEPLOY / "Dockerfile")
-KUBERNETES = sorted(path for path in (DEPLOY / "kubernetes").glob("*.yaml") if path.name != "kustomization.yaml")
-MANIFESTS = {(each["kind"]): each for path in KUBERNETES for each in yaml.safe_load_all(path.read_text())}
-ECS = cloud_formation(DEPLOY / "ecs" / "gatehouse.yaml")
-SECRETS = {"COGNITO_CLIENT_SECRET": "not-a-real-secret", "SEALING_KEY": "1:" + "A" * 43 + "=", "ADMIN_TOKEN": "t" * 32}
-COGNITO = "cognito-idp.eu-central-1.amazonaws.com"
 
 
 # ---- Linters
 
 
-@pytest.mark.parametrize("name", ["Dockerfile", "example-backend/Dockerfile"])
+@pytest.mark.parametrize("name", ["Dockerfile", "ecs/Dockerfile", "example-backend/Dockerfile"])
 def test_dockerfiles_pass_hadolint(name):
     checked(tool("hadolint"), DEPLOY / name)
 
@@ -99,22 +89,19 @@ def test_the_image_without_settings_says_what_is_missing(deployed):
 # ---- Compose
 
 
-def compose() -> dict:
-    text = (DEPLOY / "compose.yaml").read_text()
-    return yaml.safe_load(re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", text))
-
-
 @needs_root
 def test_compose_serves_the_quickstart(deployed):
     file = compose()
     services = file["services"]
 
-    def start(name: str):
+    assert all(service["read_only"] and service["cap_drop"] == ["ALL"] for service in services.values())
+
+    def start(name: str, secrets: dict[str, str]):
         service = services[name]
-        assert service["read_only"] and service["cap_drop"] == ["ALL"]
         files = {
             config["target"]: (DEPLOY / file["configs"][config["source"]]["file"]).read_text() for config in service["configs"]
         }
+        files |= secrets
         command = IMAGE.command(service.get("command"))
         return deployed(name, command, service["environment"], files, IMAGE.user, hosts=tuple(services))
 
@@ -128,8 +115,9 @@ def test_compose_serves_the_quickstart(deployed):
     check = services["backend"]["healthcheck"]["test"]
     backend_process.wait_ready(lambda: network.request("http://127.0.0.1:9000/public/hello")[0] == 200, "the backend")
     checked(*network.inside([sys.executable, *check[2:]]))
-    start("local-pool")
-    gateway = start("gateway")
+    secrets = deployed_postgres.composed(deployed, file)
+    start("local-pool", {})
+    gateway = start("gateway", secrets)
     gateway.wait_healthy(["/usr/bin/gatehouse", "health"])
 
     assert network.request("http://127.0.0.1:8080/public/hello")[0] == 200
@@ -144,14 +132,14 @@ def test_compose_serves_the_quickstart(deployed):
     assert status == 200
     # The pool is behind the gateway, not beside it.
     assert "ports" not in services["local-pool"] and file["networks"]["inside"]["internal"]
-    # The user is nobody, and nothing but the volume can be written.
+    # The user is nobody, and nothing but the directory of key sets can be written.
     status = Path(f"/proc/{gateway.process.pid}/status").read_text()
     assert re.search(r"^Uid:\s65532\s65532\s65532", status, re.MULTILINE)
     with pytest.raises(OSError) as refused:
         Path(f"/proc/{gateway.process.pid}/root/etc/written").touch()
     assert refused.value.errno == errno.EROFS
     assert gateway.run(["/usr/bin/gatehouse", "keys", "list"]).returncode == 0
-    assert any(gateway.root.state.iterdir())
+    assert [path.name for path in gateway.root.state.iterdir()] == ["key-set-local.json"]
     assert gateway.end(seconds(services["gateway"]["stop_grace_period"])) == 0
 
 
@@ -160,11 +148,7 @@ def test_the_health_check_asks_whether_the_gateway_is_alive_not_whether_it_is_re
     """The backend and the pool of compose.yaml are not there: that is no reason to restart the gateway."""
     file = compose()
     assert "healthcheck" not in file["services"]["gateway"]
-    settings = (DEPLOY / "compose" / "gatehouse.yaml").read_text()
-    gateway = deployed(
-        "gateway", IMAGE.command(), file["services"]["gateway"]["environment"], {"/etc/gatehouse/gatehouse.yaml": settings},
-        IMAGE.user, hosts=("backend", "local-pool"),
-    )
+    gateway = compose_sample(deployed_postgres.composed(deployed, file)).start(deployed)
     gateway.wait_healthy(IMAGE.health_command)
     ready = gateway.run(["/usr/bin/gatehouse", "health"])
     assert (ready.returncode, "key sets" in ready.stdout) == (1, True)
@@ -208,10 +192,9 @@ def test_a_pod_has_time_to_drain():
 @needs_root
 def test_a_pod_starts_and_answers_its_probes(deployed):
     container = MANIFESTS["Deployment"]["spec"]["template"]["spec"]["containers"][0]
-    environment = MANIFESTS["Secret"]["stringData"] | {"ADMIN_TOKEN": SECRETS["ADMIN_TOKEN"]}
-    files = {f"/etc/gatehouse/{name}": text for name, text in MANIFESTS["ConfigMap"]["data"].items()}
     ports = {port["name"]: port["containerPort"] for port in container["ports"]}
-    pod = deployed("pod", IMAGE.command(container["args"]), environment, files, IMAGE.user, hosts=(COGNITO,))
+    sample = kubernetes_sample()
+    pod = sample.with_authority(deployed_postgres.managed(deployed, sample.database_host)).start(deployed)
 
     def probe(name: str) -> tuple[int, str]:
         get = container[name]["httpGet"]
@@ -227,13 +210,16 @@ def test_a_pod_starts_and_answers_its_probes(deployed):
 
 
 @needs_root
-def test_no_pod_starts_with_the_token_of_the_example(deployed):
-    container = MANIFESTS["Deployment"]["spec"]["template"]["spec"]["containers"][0]
-    files = {f"/etc/gatehouse/{name}": text for name, text in MANIFESTS["ConfigMap"]["data"].items()}
-    environment = MANIFESTS["Secret"]["stringData"]
-    pod = deployed("pod", IMAGE.command(container["args"]), environment, files, IMAGE.user)
+@pytest.mark.parametrize(
+    "name, key", [("ADMIN_TOKEN", "admin.token"), ("sealing-key", "state.postgres.sealing_keys"), ("ca.pem", "trusted_certificates")]
+)
+def test_no_pod_starts_with_a_value_of_the_example(name, key, deployed, tmp_path):
+    """All others are good ones."""
+    values = {"ca.pem": Authority(tmp_path).pem.read_text()}
+    example = MANIFESTS["Secret"]["stringData"].get(name, "replace-me")
+    pod = kubernetes_sample(values | {name: example}).start(deployed)
     assert pod.process.wait(20) == 78
-    assert "admin.token" in pod.process.log() and environment["ADMIN_TOKEN"] not in pod.process.log()
+    assert key in pod.process.log() and example not in pod.process.log()
 
 
 def can_be_operated(network, port: int) -> None:
@@ -241,29 +227,12 @@ def can_be_operated(network, port: int) -> None:
     admin = f"http://127.0.0.1:{port}"
     for page in ("/metrics", "/status"):
         assert network.request(admin + page)[0] == 401
-        assert network.request(admin + page, token=SECRETS["ADMIN_TOKEN"])[0] == 200
+        assert network.request(admin + page, token=ADMIN_TOKEN)[0] == 200
     assert network.request(f"{admin}/log-level", {"level": "info"})[0] == 401
-    assert network.request(f"{admin}/log-level", {"level": "info"}, token=SECRETS["ADMIN_TOKEN"])[0] == 200
+    assert network.request(f"{admin}/log-level", {"level": "info"}, token=ADMIN_TOKEN)[0] == 200
 
 
 # ---- ECS
-
-
-def ecs_container() -> dict:
-    (container,) = ECS["Resources"]["Task"]["Properties"]["ContainerDefinitions"]
-    return container
-
-
-def ecs_settings() -> str:
-    (entry,) = [each for each in ecs_container()["Environment"] if each["Name"] == "GATEHOUSE_CONFIG_YAML"]
-    values = {
-        "VpcNetwork": "10.0.0.0/16",
-        "BackendUrl": "http://api.internal:8000",
-        "UserPoolId": "eu-central-1_AbCdEfGhI",
-        "ClientId": "1example23456789abcdefghij",
-    }
-    text = re.sub(r"\$\{(\w+)\}", lambda found: values[found[1]], entry["Value"]["Sub"])
-    return text.replace("${!", "${")
 
 
 def test_a_task_has_time_to_drain():
@@ -276,11 +245,10 @@ def test_a_task_has_time_to_drain():
 @needs_root
 def test_a_task_starts_by_its_environment_alone(deployed):
     container = ecs_container()
-    secrets = {each["Name"]: SECRETS[each["Name"]] for each in container["Secrets"]}
-    environment = {"GATEHOUSE_CONFIG_YAML": ecs_settings(), **secrets}
     user = tuple(int(number) for number in container["User"].split(":"))
     assert user == IMAGE.user and container["ReadonlyRootFilesystem"]
-    task = deployed("task", IMAGE.command(container["Command"]), environment, {}, user, hosts=(COGNITO,))
+    sample = ecs_sample()
+    task = sample.with_authority(deployed_postgres.managed(deployed, sample.database_host)).start(deployed)
     health = container["HealthCheck"]["Command"]
     assert health[0] == "CMD"
     # Cognito is not there: the task is healthy, and gets no traffic.
@@ -290,5 +258,6 @@ def test_a_task_starts_by_its_environment_alone(deployed):
     wait_until(lambda: deployed.network.request(url)[0] == 503, "the balancer's health check to be answered")
     assert deployed.network.request(f"http://127.0.0.1:{group['Port']}/api/v1/x")[0] == 401
     can_be_operated(deployed.network, int(group["HealthCheckPort"]))
-    assert "not-a-real-secret" not in task.process.log() and SECRETS["ADMIN_TOKEN"] not in task.process.log()
+    assert len(sample.environment) == 4
+    assert not [name for name, secret in sample.environment.items() if secret in task.process.log()]
     assert task.end(container["StopTimeout"]) == 0

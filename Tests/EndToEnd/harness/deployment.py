@@ -105,7 +105,7 @@ class Network:
 
 class Root:
     """A file system of its own: this machine's libraries, the binary, the files given, and nothing to write to but
-    `/tmp` and the named directories."""
+    `/tmp`, `/dev/shm` and the named directories."""
 
     def __init__(
         self,
@@ -114,8 +114,10 @@ class Root:
         user: tuple[int, int],
         hosts: tuple[str, ...] = (),
         shared: dict[str, str] | None = None,
+        has_volume: bool = True,
     ):
-        """`shared` are further files of this machine, by their names in the root."""
+        """`shared` are further files of this machine, by their names in the root. Without a volume the directory of the
+        state cannot be written to."""
         self.path = directory / "root"
         self.user = user
         self.state = directory / "state"
@@ -149,8 +151,9 @@ class Root:
             # A socket is connected to and not written to.
             lines.append(f"mount -o remount,bind,ro {target}")
         lines += [
-            f"mount --bind {shlex.quote(str(self.state))} {root}/var/lib/gatehouse",
+            *([f"mount --bind {shlex.quote(str(self.state))} {root}/var/lib/gatehouse"] if has_volume else []),
             f"mount --rbind /dev {root}/dev",
+            f"mount -t tmpfs -o mode=1777 tmpfs {root}/dev/shm",
             f"mount --rbind /proc {root}/proc",
             f"mount -t tmpfs -o mode=1777 tmpfs {root}/tmp",
             f"mount -o remount,bind,ro {root}",
@@ -202,8 +205,10 @@ def deployed(run_directory: Path, request: pytest.FixtureRequest):
     network = Network(directory)
     started: list = []
 
-    def start(name: str, command, environment: dict[str, str], files: dict[str, str], user, hosts=(), shared=None) -> Deployed:
-        root = Root(directory / name, files, user, hosts, shared)
+    def start(
+        name: str, command, environment: dict[str, str], files: dict[str, str], user, hosts=(), shared=None, has_volume=True
+    ) -> Deployed:
+        root = Root(directory / name, files, user, hosts, shared, has_volume)
         started.append(Deployed(root, network, name, command, environment))
         return started[-1]
 

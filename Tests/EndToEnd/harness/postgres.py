@@ -74,14 +74,23 @@ class PostgresServer:
     """One server on a free port of loopback, with its log in the directory of the test run.
 
     `data` is copied from the template unless it is there. A server whose disk has `size` bytes has a file system of its
-    own for them, which needs root and namespaces.
+    own for them, which needs root and namespaces. `within` is a command that enters a namespace, where it has `port`.
     """
 
-    def __init__(self, logs: Path, name: str, settings: dict[str, str] | None = None, size: int | None = None):
+    def __init__(
+        self,
+        logs: Path,
+        name: str,
+        settings: dict[str, str] | None = None,
+        size: int | None = None,
+        port: int | None = None,
+        within: list[str] | None = None,
+    ):
         logs.mkdir(parents=True, exist_ok=True)
         self.name = name
         self.log_path = logs / f"{name}.log"
-        self.port = free_port()
+        self.port = port or free_port()
+        self._namespace = within or []
         self.directory = own_directory()
         self.data = self.directory / "data"
         self.settings = {
@@ -114,7 +123,7 @@ class PostgresServer:
         options = [part for name, value in self.settings.items() for part in ("-c", f"{name}={value}")]
         command = [str(binaries() / "postgres"), "-D", str(self.data), "-p", str(self.port), *options]
         told = len(self.log())
-        self.process = Process([*self._within(), *unprivileged(), *command], self.log_path, cwd=self.directory)
+        self.process = Process([*self._namespace, *self._within(), *unprivileged(), *command], self.log_path, cwd=self.directory)
         self.process.wait_ready(lambda: "ready to accept" in self.log()[told:], f"PostgreSQL ({self.name})", 60)
 
     def stop(self, number: int = signal.SIGINT) -> None:
