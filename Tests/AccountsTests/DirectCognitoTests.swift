@@ -32,17 +32,28 @@ struct DirectCognitoTests {
     static func answer(
         _ fetcher: RecordedFetcher, _ operation: String?, _ body: [UInt8], log: CapturedLog = CapturedLog(),
         accountGuard: any AccountGuard = RecordedCalls(), revoked: Revoked = Revoked(),
-        sessions: DirectSessions? = nil, shared: SharedValues? = nil
+        sessions: DirectSessions? = nil, shared: SharedValues? = nil, revocations: RevocationList = .empty
     ) async -> DirectCognitoReply {
         let calls = DirectCognitoCalls(
             pools: [pool(fetcher)], flow: AccountFlow(accountGuard), steps: SignInSteps { Fixture.now },
             sessions: sessions ?? DirectSessions { Fixture.now }, shared: shared,
             revoke: { revocations in revoked.append(revocations) }, forget: { subject, _ in revoked.forget(subject) },
-            isRevoked: { _ in false }, revocationTime: { Fixture.now }, logger: log.logger)
+            revocations: { revocations }, revocationTime: { Fixture.now }, logger: log.logger)
         return await calls.answer(
             DirectCognitoRequest(
                 call: DirectCognitoCall(operation: operation, application: "MyApp/1"), body: body, requestID: "r-1",
                 clientAddress: "192.0.2.7"))
+    }
+
+    @Test("While nobody knows what is revoked, a call with an access token does not reach Cognito")
+    func revocationsTooOld() async throws {
+        let list = RevocationList.empty.marked(tooOld: true)
+        let body = JSON.object(["AccessToken": .string(Self.accessToken)]).encoded()
+        let fetcher = RecordedFetcher(Fixture.output([:]))
+        let refused = await Self.answer(fetcher, "GetUser", body, revocations: list)
+        #expect(refused.status == .serviceUnavailable)
+        #expect(await fetcher.requests.isEmpty)
+        #expect(await Self.answer(fetcher, "GetUser", body).status == .ok)
     }
 
     // MARK: Where the secret goes

@@ -82,7 +82,7 @@ struct DirectStepTests {
                 pools: [DirectCognitoTests.pool(fetcher)], flow: AccountFlow(observer),
                 steps: steps ?? SignInSteps { Fixture.now },
                 sessions: DirectSessions { Fixture.now }, shared: shared, revoke: { _ in }, forget: { _, _ in },
-                isRevoked: { _ in false }, revocationTime: { Fixture.now },
+                revocations: { .empty }, revocationTime: { Fixture.now },
                 logger: CapturedLog().logger)
         }
 

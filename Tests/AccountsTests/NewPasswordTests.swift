@@ -129,7 +129,7 @@ struct NewPasswordTests {
         let calls = DirectCognitoCalls(
             pools: [DirectCognitoTests.pool(fetcher)], flow: AccountFlow(Knowing()), steps: SignInSteps { Fixture.now },
             sessions: DirectSessions { Fixture.now }, revoke: { _ in }, accounts: [try accounts(fetcher)],
-            forget: { _, _ in }, isRevoked: { _ in false }, revocationTime: { Fixture.now }, logger: log.logger)
+            forget: { _, _ in }, revocations: { .empty }, revocationTime: { Fixture.now }, logger: log.logger)
         let input: JSONObject =
             operation == "ChangePassword"
             ? [

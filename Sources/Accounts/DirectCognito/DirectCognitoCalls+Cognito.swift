@@ -10,6 +10,7 @@ extension DirectCognitoCalls {
     func carryOut(
         _ call: TranslatedCall, of pool: DirectCognitoPool, _ request: DirectCognitoRequest
     ) async throws(DirectCognitoRefusal) -> CognitoAnswer {
+        if call.claims != nil, revocations().isTooOld { throw .unavailable(.request(.revocationsUnavailable)) }
         if isRevoked(call.claims, of: pool) { return try await refuseRevoked(call, of: pool) }
         if isMade(call, at: pool) { return .empty }
         var answer = try await send(call.operation, call.input, to: pool)
@@ -33,7 +34,7 @@ extension DirectCognitoCalls {
     }
 
     func isRevoked(_ claims: JSONObject?, of pool: DirectCognitoPool) -> Bool {
-        claims.flatMap { VerifiedToken(claims: $0, of: pool) }.map(isRevoked) ?? false
+        claims.flatMap { VerifiedToken(claims: $0, of: pool) }.map(revocations().revokes) ?? false
     }
 
     /// Nothing is done for a token on the revocation list. Whether it is a token at all is Cognito's to say first, so

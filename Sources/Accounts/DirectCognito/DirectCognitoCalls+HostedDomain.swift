@@ -46,6 +46,7 @@ extension DirectCognitoCalls {
     ) async throws(Refusal) -> AccountAnswer {
         let invalid = Refusal.tokenInvalid(.notAuthorized, reason: .cognito(.tokenRevoked))
         guard let token = request.bearer, let claims = hosted.pool.claims(of: token.exposeText()) else { throw invalid }
+        guard !revocations().isTooOld else { throw .revocationsUnavailable }
         let response = try await asked(request) { () async throws(CognitoError) in
             try await hosted.domain.userInfo(token)
         }

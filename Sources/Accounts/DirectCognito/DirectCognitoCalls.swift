@@ -17,7 +17,7 @@ package struct DirectCognitoCalls: Sendable {
     let revoke: CognitoAccounts.TokenRevocation
     let accounts: [CognitoAccounts]
     let forget: @Sendable (_ subject: String, _ poolID: String) async throws -> Void
-    let isRevoked: @Sendable (VerifiedToken) -> Bool
+    let revocations: @Sendable () -> RevocationList
     let revocationTime: @Sendable () -> Int64
     let logger: Logger
 
@@ -28,7 +28,7 @@ package struct DirectCognitoCalls: Sendable {
     ///   - revoke: ends the access tokens of who has signed out everywhere, or is gone.
     ///   - accounts: of the pools, which end the sessions of who has a new password.
     ///   - forget: forgets the sessions of a user who is gone.
-    ///   - isRevoked: whether a token is on the revocation list.
+    ///   - revocations: the revocation list as it is now.
     ///   - revocationTime: the latest time that is known to have been, in seconds since 1970, so that a clock that is
     ///     behind leaves no token good.
     package init(
@@ -36,7 +36,7 @@ package struct DirectCognitoCalls: Sendable {
         shared: SharedValues? = nil, revoke: @escaping CognitoAccounts.TokenRevocation,
         accounts: [CognitoAccounts] = [],
         forget: @escaping @Sendable (_ subject: String, _ poolID: String) async throws -> Void,
-        isRevoked: @escaping @Sendable (VerifiedToken) -> Bool, revocationTime: @escaping @Sendable () -> Int64,
+        revocations: @escaping @Sendable () -> RevocationList, revocationTime: @escaping @Sendable () -> Int64,
         logger: Logger
     ) {
         self.pools = pools
@@ -47,7 +47,7 @@ package struct DirectCognitoCalls: Sendable {
         self.revoke = revoke
         self.accounts = accounts
         self.forget = forget
-        self.isRevoked = isRevoked
+        self.revocations = revocations
         self.revocationTime = revocationTime
         self.logger = logger
     }

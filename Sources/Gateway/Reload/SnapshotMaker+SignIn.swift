@@ -105,7 +105,7 @@ extension SnapshotMaker {
             shared: try Wiring.sharedValues(settings, records, ownKeys),
             revoke: { try await revocations.revoke($0) }, accounts: accounts.flatMap(\.members).map(\.accounts),
             forget: { try await records.sessions.forget(subject: $0, poolID: $1) },
-            isRevoked: { revocations.current.revokes($0) }, revocationTime: revocations.revocationTime,
+            revocations: { revocations.current }, revocationTime: revocations.revocationTime,
             logger: logger)
     }
 
