@@ -322,7 +322,7 @@ let package = Package(
             name: "SessionsTests",
             dependencies: [
                 "Accounts", "Clocks", "ClockSteps", "Cryptography", "Encoding", "HTTPClient", "Keys", "Pipeline",
-                "Sealing", "Sessions", "Store", "Telemetry", "TestSupport", httpTypes, logging,
+                "Sealing", "Sessions", "Store", "Telemetry", "TestSupport", grdb, httpTypes, logging,
             ],
             swiftSettings: strict),
         .testTarget(

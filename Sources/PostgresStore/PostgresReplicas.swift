@@ -36,7 +36,7 @@ package struct PostgresReplicas: ReplicaRecords {
 
     private static let now = "extract(epoch FROM clock_timestamp())::bigint"
     /// How many rows one statement opens at most.
-    private static let openedAtOnce = 500
+    private static let openedAtOnce: Int64 = 500
 
     private let store: PostgresStore
     private let answers: [Answers]
@@ -105,16 +105,30 @@ package struct PostgresReplicas: ReplicaRecords {
         let (table, key) = (answers.table, answers.key)
         let sql = """
             WITH chosen AS MATERIALIZED (
-                SELECT \(key) FROM \(table)
+                SELECT \(key), refreshed_at FROM \(table)
                 WHERE \(answers.answer) IS NOT NULL AND refreshed_at >= $1 AND refreshed_at <= $2 AND retry_until < $3
-                LIMIT \(Self.openedAtOnce) FOR UPDATE SKIP LOCKED
+                ORDER BY refreshed_at LIMIT \(Self.openedAtOnce) FOR UPDATE SKIP LOCKED
+            ), opened AS (
+                UPDATE \(table) AS t SET retry_until = $3 FROM chosen WHERE t.\(key) = chosen.\(key)
             )
-            UPDATE \(table) AS t SET retry_until = $3 FROM chosen WHERE t.\(key) = chosen.\(key)
+            SELECT count(*) AS count, max(refreshed_at) AS last FROM chosen
             """
-        let values: [PostgresValue] = [
-            .integer(openAt - LostAnswers.window), .integer(lostAt), .integer(lostAt + LostAnswers.window),
-        ]
-        while try await store.run(sql, values) == Self.openedAtOnce {}
+        // Once more until nothing is found: what another gateway was opening, and did not, is opened as well.
+        var opened: Int64
+        repeat {
+            opened = 0
+            var earliest: Int64? = openAt - LostAnswers.window
+            while let first = earliest {
+                let values: [PostgresValue] = [
+                    .integer(first), .integer(lostAt), .integer(lostAt + LostAnswers.window),
+                ]
+                guard let row = try await store.rows(sql, values).first else { throw StoreError.rowVanished }
+                let count = try row.integer("count")
+                opened += count
+                // Each goes on from where the one before has ended: what is done is not looked at again.
+                earliest = count == Self.openedAtOnce ? try row.optional(PostgresRow.integer, "last") : nil
+            }
+        } while opened > 0
     }
 
     package func all() async throws -> [Replica] {
@@ -135,12 +149,13 @@ package struct PostgresReplicas: ReplicaRecords {
         }
     }
 
-    package func removeGone() async throws {
+    package func removeGone(silence: Int64) async throws {
         let condition = """
             ended_at < \(Self.now) - \(ReplicaTimes.endedMemory)
-            OR reopened_at IS NOT NULL AND heard_at < \(Self.now) - \(ReplicaTimes.lostMemory)
+            OR reopened_at IS NOT NULL AND heard_at < \(Self.now) - $1
             """
-        try await store.removeEnded(from: "replicas", key: ["id"], where: condition, [])
+        try await store.removeEnded(
+            from: "replicas", key: ["id"], where: condition, [.integer(max(silence, ReplicaTimes.lostMemory))])
     }
 
     // MARK: Confirmations

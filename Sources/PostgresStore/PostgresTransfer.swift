@@ -12,12 +12,14 @@ extension PostgresStore {
     /// Takes over all records of a database in SQLite, as one transaction: when this throws, nothing has changed.
     ///
     /// - Parameters:
+    ///   - keys: seal a key ring as the version that it gets: without the keys that sealed them, records are of no use.
     ///   - replaces: whether records that are there are removed.
     ///   - report: called with the number of rows so far.
     /// - Returns: how many rows each table has.
     /// - Throws: ``NotEmpty``, and the errors of both databases.
     package func takeOver(
-        _ source: Store, replaces: Bool = false, report: @escaping @Sendable (Int) -> Void = { _ in }
+        _ source: Store, keys: [KeyPurpose: @Sendable (_ version: Int64) throws -> KeyRingRecord] = [:],
+        replaces: Bool = false, report: @escaping @Sendable (Int) -> Void = { _ in }
     ) async throws -> [(table: String, count: Int)] {
         try await pool.withConnection { connection in
             let deadline = ContinuousClock.now + Self.longestTransfer
@@ -30,6 +32,14 @@ extension PostgresStore {
                 if replaces { _ = try await run("DELETE FROM \(table.name)") }
                 let found = try await run("SELECT EXISTS (SELECT FROM \(table.name))").first
                 guard found == [.boolean(false)] else { throw NotEmpty() }
+            }
+            for (purpose, sealed) in keys.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
+                let name = PostgresValue.text(purpose.rawValue)
+                let found = try await run("SELECT version FROM key_rings WHERE purpose = $1 FOR UPDATE", [name]).first
+                var version: Int64 = 0
+                if case .integer(let known)? = found?.first { version = known }
+                let record = try sealed(version + 1)
+                _ = try await run(PostgresKeyRings.putting, [name, .integer(record.version), .bytes(record.sealed)])
             }
             var counts: [(table: String, count: Int)] = []
             var total = 0

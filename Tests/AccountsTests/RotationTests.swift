@@ -65,6 +65,27 @@ struct RotationTests {
         #expect(await fetcher.requests.isEmpty)
     }
 
+    @Test("The answer of another session, put into the row by whoever can write there, is given to nobody")
+    func answerOfAnotherRow() async throws {
+        let scene = try Scene()
+        let token = try Fixture.sealedText()
+        var other = Fixture.sealed
+        other.family = [UInt8](repeating: 7, count: 16)
+        let others = try other.sealed(with: Fixture.ring(), poolID: Fixture.poolID)
+        for each in [token, others] {
+            _ = try await scene.refresh(each, RecordedFetcher(Fixture.tokens(refreshToken: "rotated")))
+        }
+        let (own, foreign) = (Fixture.sealed.family, other.family)
+        var row = try #require(try await scene.records.session(own))
+        row.answer = try await scene.records.session(foreign)?.answer
+        let sessions = RefreshSessions(
+            records: scene.records, poolID: Fixture.poolID, keys: try Fixture.ring(), now: { Fixture.now })
+        guard case .reused = sessions.standing(of: 0, in: row) else {
+            Issue.record("the answer of another session was given")
+            return
+        }
+    }
+
     @Test("After the window it ends the session, here, at Cognito and for access tokens", arguments: ClockSteps.passing)
     func reuse(steps: ClockSteps) async throws {
         let scene = try Scene()

@@ -29,6 +29,7 @@ struct RevocationFollowingTests {
             var isAway = false
             var origin = "first"
             var readings: [ChangePosition?] = []
+            var look: @Sendable () -> Void = {}
         }
 
         private let state = Mutex(State())
@@ -40,6 +41,9 @@ struct RevocationFollowingTests {
         var values: [String] { state.withLock { $0.records.map(\.value) } }
 
         func leave(_ isAway: Bool) { state.withLock { $0.isAway = isAway } }
+
+        /// Calls `look` while the list is being read.
+        func whileReading(_ look: @escaping @Sendable () -> Void) { state.withLock { $0.look = look } }
 
         /// Another server takes over, which has only the first so many records.
         func failOver(keeping count: Int) {
@@ -61,7 +65,8 @@ struct RevocationFollowingTests {
         func removeEnded(now: Int64) async throws {}
 
         func read(since position: ChangePosition?, now: Int64) async throws -> RevocationReading {
-            try ask { state in
+            state.withLock { $0.look }()
+            return try ask { state in
                 state.readings.append(position)
                 let known = position?.origin == state.origin ? position.flatMap { Int($0.mark) } : nil
                 return RevocationReading(
@@ -75,13 +80,17 @@ struct RevocationFollowingTests {
     }
 
     private func service(
-        _ records: SharedRecords, staleness: RevocationStaleness? = nil
+        _ records: SharedRecords, staleness: RevocationStaleness? = nil,
+        whilePublishing look: @escaping @Sendable () -> Void = {}
     ) -> RevocationService {
         RevocationService(
             records: records, maximumCount: 5000,
             logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }), now: { [clock] in clock.read() },
             revocationTime: { [clock] in clock.read() }, staleness: staleness, uptime: { [clock] in clock.uptime },
-            publish: { [published] in published.add() })
+            publish: { [published] in
+                look()
+                published.add()
+            })
     }
 
     private func revocation(_ id: String, for seconds: Int64 = 1000) -> Revocation {
@@ -184,6 +193,36 @@ struct RevocationFollowingTests {
         let before = published.count
         try await service.follow()
         #expect(!service.current.isTooOld && service.status.age == 0 && published.count > before)
+        #expect(isRevoked("a", by: service))
+    }
+
+    @Test("A process that was frozen lets no token count until it has read the list again")
+    func frozen() async throws {
+        let records = SharedRecords()
+        let service = service(records, staleness: RevocationStaleness(after: 300, closes: true))
+        try await service.follow()
+        let wasTooOld = Mutex<[Bool]>([])
+        records.whileReading { wasTooOld.withLock { $0.append(service.current.isTooOld) } }
+        clock.advance(3600)
+        try await service.follow()
+        #expect(wasTooOld.withLock { $0 } == [true] && !service.current.isTooOld)
+    }
+
+    @Test("Other gateways hear of a reading when every event loop goes by it")
+    func told() async throws {
+        let records = SharedRecords()
+        let known = Mutex<RevocationService?>(nil)
+        let marks = Mutex<[String?]>([])
+        let service = service(records) {
+            let standing = known.withLock { $0 }?.standing
+            marks.withLock { $0.append(standing?.position.mark) }
+        }
+        known.withLock { $0 = service }
+        defer { known.withLock { $0 = nil } }
+        try await service.follow()
+        try await records.keep([RevocationRecord(revocation("a"))])
+        try await service.follow()
+        #expect(marks.withLock { $0 } == ["0"] && service.standing?.position.mark == "1")
         #expect(isRevoked("a", by: service))
     }
 

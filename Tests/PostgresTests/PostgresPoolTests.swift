@@ -113,7 +113,7 @@ extension PostgresTests {
 
         @Test("The server's own limits end a statement, not its connection")
         func timeLimits() async throws {
-            let pool = try pool(size: 1) { $0.statement = .milliseconds(100) }
+            let pool = try pool(size: 1) { $0.statement = .seconds(1) }
             let pid = try await PostgresTests.value(pool, "SELECT pg_backend_pid()")
             let slow = await PostgresTests.error { _ = try await pool.query("SELECT pg_sleep(30)") }
             #expect(slow?.sqlState == "57014" && slow?.condition == .timeLimit)

@@ -50,7 +50,7 @@ extension PostgresTests {
             try await silence("lost", for: 3601, in: store)
             try await silence("just-lost", for: 3540, in: store)
             _ = try await records.takeUpLost()
-            try await records.removeGone()
+            try await records.removeGone(silence: 300)
             #expect(try await records.all().map(\.id).sorted() == ["alive", "just-ended", "just-lost"])
         }
 

@@ -133,6 +133,33 @@ extension PostgresTests {
             #expect(try await records.changes.read(since: whole.position, now: 0).records == [])
         }
 
+        @Test("More replaced tokens than a page are read in pages, as a whole and as a change, up to the limit")
+        func manyRefreshes() async throws {
+            let store = try await RecordsDatabase().store
+            let users = PostgresUsers(store, clock: LimitedClock())
+            let user = UserRecord(id: "ada", issuer: "i", subject: "s", createdAt: 1)
+            let session = UserSessionRecord(
+                id: "first", userID: "ada", authTime: 1, createdAt: 1, refreshedAt: 1, expiresAt: 100, endsAt: 100)
+            _ = try await users.signIn(UserSignIn(proof: nil, user: user, session: session))
+            let position = try await users.superseded(since: nil, now: 0, limit: 9).position
+            // Many have the same times.
+            try await store.run(
+                """
+                INSERT INTO user_sessions (id, user_id, rotation, successor, retry_until, auth_time, created_at,
+                    refreshed_at, expires_at, previous_expires_at, ends_at)
+                SELECT 's' || n, 'ada', 1, 'x', 0, 1, 1, n / 700, 100, 50 + n / 700, 100
+                FROM generate_series(1, 2500) AS n
+                """)
+            for since in [nil, position] {
+                let reading = try await users.superseded(since: since, now: 0, limit: 9000)
+                #expect(Set(reading.sessions.map(\.id)).count == 2500 && reading.sessions.count == 2500)
+                let times = reading.sessions.map(\.refreshedAt)
+                #expect(times == times.sorted())
+                #expect(try await users.superseded(since: reading.position, now: 0, limit: 9000).sessions.isEmpty)
+                #expect(try await users.superseded(since: since, now: 0, limit: 1500).sessions.count == 1500)
+            }
+        }
+
         @Test("After a restart of the server the whole list is read")
         func restart() async throws {
             let server = try PostgresServer()

@@ -121,10 +121,20 @@ extension PostgresTests {
             let broken = JSONObject(row.map { ($0.name, Self.broken[$0.name] ?? $0.value) })
             try await source.insert([broken], into: outbox)
             let store = try await RecordsDatabase().store
-            await #expect(throws: (any Error).self) { _ = try await store.takeOver(source) }
+            let keys = PostgresKeyRings(store)
+            let first = KeyRingRecord(version: 1, sealed: [1])
+            #expect(try await keys.replace(with: first, for: .sealing))
+            let others: [KeyPurpose: @Sendable (Int64) throws -> KeyRingRecord] = [
+                .sealing: { KeyRingRecord(version: $0, sealed: [2]) }, .audit: { KeyRingRecord(version: $0, sealed: [3]) },
+            ]
+            await #expect(throws: (any Error).self) { _ = try await store.takeOver(source, keys: others) }
             #expect(try await store.counts().allSatisfy { $0.count == 0 })
+            #expect(try await keys.keyRing(.sealing) == first)
+            #expect(try await keys.keyRing(.audit) == nil)
             try await source.write { try $0.execute(sql: "DELETE FROM outbox WHERE must_arrive > 1") }
-            #expect(try await store.takeOver(source).allSatisfy { $0.count == 3 })
+            #expect(try await store.takeOver(source, keys: others).allSatisfy { $0.count == 3 })
+            #expect(try await keys.keyRing(.sealing) == KeyRingRecord(version: 2, sealed: [2]))
+            #expect(try await keys.keyRing(.audit) == KeyRingRecord(version: 1, sealed: [3]))
         }
     }
 }

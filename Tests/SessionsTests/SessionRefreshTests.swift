@@ -2,6 +2,7 @@ import ClockSteps
 import Cryptography
 import Encoding
 import Foundation
+import GRDB
 import HTTPClient
 import HTTPTypes
 import Pipeline
@@ -37,6 +38,22 @@ struct SessionRefreshTests {
             ])
         #expect(fixture.observer.entries.last?.call.name == "session-refresh")
         #expect(fixture.observer.entries.last?.call.subject == first.user.id)
+    }
+
+    @Test("The successor of another session, put into the row by whoever can write there, is given to nobody")
+    func successorOfAnotherRow() async throws {
+        let fixture = try SessionFixture()
+        let (own, other) = (try await fixture.begin(), try await fixture.begin(SessionFixture.user("ben")))
+        for each in [own, other] { #expect(try await fixture.refresh(each.token).status == .ok) }
+        try await fixture.store.write { [id = own.id, from = other.id] database in
+            try database.execute(
+                sql: """
+                    UPDATE user_sessions SET successor = (SELECT successor FROM user_sessions WHERE id = ?) WHERE id = ?
+                    """, arguments: [from, id])
+        }
+        let answer = try await fixture.refresh(own.token)
+        #expect(answer.status == .unauthorized && answer.token == nil)
+        #expect(try await fixture.refresh(other.token).status == .ok)
     }
 
     @Test(

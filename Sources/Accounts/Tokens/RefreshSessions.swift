@@ -153,6 +153,14 @@ struct RefreshSessions: Sendable {
         return try SealedText.seal(writer.bytes, as: .answer, with: keys, poolID: poolID)
     }
 
+    /// Whether a token is the newest one of a session: an answer of another row, which opens just as well, is not given.
+    private func isToken(_ text: Secret, of record: SessionRecord) -> Bool {
+        let token = try? SealedRefreshToken(opening: text, with: keys, poolID: poolID)
+        guard let token else { return false }
+        return token.family == record.family && token.generation == record.generation
+            && token.subject.hasSameBytes(as: record.subject)
+    }
+
     private func answer(of record: SessionRecord) -> RefreshedSession? {
         guard let sealed = record.answer,
             let plain = try? SealedText.open(Secret(sealed), as: .answer, with: keys, poolID: poolID)
@@ -160,7 +168,7 @@ struct RefreshSessions: Sendable {
         var reader = ByteReader(plain)
         guard let refreshToken = reader.readField(), let accessToken = reader.readField(),
             let idToken = reader.readOptional(), let scope = reader.readOptional(), let subject = reader.readText(),
-            let expiresAt = reader.readInteger(), reader.isAtEnd
+            let expiresAt = reader.readInteger(), reader.isAtEnd, isToken(Secret(refreshToken), of: record)
         else { return nil }
         return RefreshedSession(
             refreshToken: Secret(refreshToken), accessToken: Secret(accessToken),

@@ -27,7 +27,7 @@ extension ConfigurationSnapshot {
         sharedKeys.sealing?.adopt(.sealingKeys(settings, isShared: true))
         plan.revocations?.adopt(maximumCount: settings.limits.revocations)
         plan.revocations?.adopt(Wiring.staleness(settings))
-        replicas?.adopt(configuration: settings.digest)
+        replicas?.adopt(configuration: settings.digest, patience: Wiring.patience(settings))
         accountServices?.adopt()
         accessLog?.use(accountServices?.hashes, places.access.format, write: places.access.write)
     }

@@ -214,7 +214,11 @@ struct SnapshotMaker: Sendable {
             ?? RevocationService(
                 records: records.revocations,
                 maximumCount: settings.limits.revocations, logger: logger,
-                now: { clock.pruningTime(WallClock.seconds()) },
+                // Tokens expire by the time of day: no revocation goes before them.
+                now: {
+                    let now = WallClock.seconds()
+                    return min(now, clock.pruningTime(now))
+                },
                 revocationTime: { clock.latestTime(WallClock.seconds()) }, staleness: Wiring.staleness(settings),
                 publish: { [directory] in await directory.refreshRevocations() })
         do {
@@ -240,7 +244,7 @@ struct SnapshotMaker: Sendable {
         let service = ReplicaService(
             replicas, id: Hexadecimal.encode(SecureRandom.bytes(8)), name: HostName.current,
             version: GatehouseVersion.current, configuration: settings.digest,
-            patience: Wiring.staleness(settings)?.after ?? 0, logger: logger
+            patience: Wiring.patience(settings), logger: logger
         ) { [revocations] in
             revocations.standing.map { .init(position: $0.position, age: $0.age) }
         }

@@ -62,16 +62,15 @@ package struct StateTransfer: Sendable {
         let target = try await GatewayState.openPostgres(state, settings)
         let shared = try KeyRings(settings, target)
         try await requireNoGateway(target)
-        // Keys first: without those that sealed them, records are of no use.
-        for (purpose, ring) in rings.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
-            if !replaces, let found = try await shared[purpose].read(), found != ring {
-                throw StartupError(
-                    description: "the \(purpose.rawValue) keys in the database are others; --replace replaces them")
-            }
-            _ = try await shared[purpose].update { $0 = ring }
+        for (purpose, ring) in rings where !replaces {
+            guard let found = try await shared[purpose].read(), found != ring else { continue }
+            throw StartupError(
+                description: "the \(purpose.rawValue) keys in the database are others; --replace replaces them")
         }
+        var keys: [KeyPurpose: @Sendable (Int64) throws -> KeyRingRecord] = [:]
+        for (purpose, ring) in rings { keys[purpose] = shared.sealer(of: ring, for: purpose) }
         do {
-            let counts = try await target.store.takeOver(source, replaces: replaces, report: report)
+            let counts = try await target.store.takeOver(source, keys: keys, replaces: replaces, report: report)
             try await target.close()
             return "\(Self.words(counts)) and \(rings.count) key rings are in PostgreSQL now"
         } catch is PostgresStore.NotEmpty {

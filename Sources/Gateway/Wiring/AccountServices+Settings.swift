@@ -67,7 +67,7 @@ extension AccountServices {
         self.init(
             limits: limits, outbox: outbox, auditLog: auditLog, steps: steps,
             directSessions: previous?.directSessions
-                ?? DirectSessions(records: dependencies.records.directSessions) { WallClock.seconds() },
+                ?? DirectSessions(records: dependencies.records.directSessions, now: dependencies.records.time),
             names: previous?.names ?? Self.names(limitsKey, dependencies),
             passwordChanges: previous?.passwordChanges ?? Self.passwordChanges(dependencies.records), audit: audit,
             sync: sync, tally: dependencies.tally, limitSettings: settings.accountLimits, receivers: receivers,
@@ -81,8 +81,7 @@ extension AccountServices {
     }
 
     private static func passwordChanges(_ records: GatewayRecords) -> PasswordChanges {
-        PasswordChanges(
-            records.passwordChanges, now: { WallClock.seconds() }, random: { SecureRandom.bytes($0) })
+        PasswordChanges(records.passwordChanges, now: records.time, random: { SecureRandom.bytes($0) })
     }
 
     private static func userSync(

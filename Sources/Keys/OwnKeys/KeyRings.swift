@@ -51,6 +51,14 @@ package struct KeyRings: Sendable {
         return clock?.believedTime(now) ?? now
     }
 
+    /// Seals a ring for the database, in which its version is bound to it.
+    ///
+    /// - Returns: nil where the keys are in files.
+    package func sealer(of ring: KeyRing, for purpose: KeyPurpose) -> (@Sendable (Int64) throws -> KeyRingRecord)? {
+        guard let shared = storage(purpose) as? SharedKeyRing else { return nil }
+        return { try shared.sealed(ring, version: $0) }
+    }
+
     package subscript(_ purpose: KeyPurpose) -> any KeyRingStorage { storage(purpose) }
 
     /// The ring of the key that limits count by, made now if there is none.

@@ -62,11 +62,13 @@ package struct SharedKeyRing: KeyRingStorage {
     }
 
     private func put(_ ring: KeyRing, after record: KeyRingRecord?) async throws -> Bool {
-        let version = (record?.version ?? 0) + 1
+        try await records.replace(with: sealed(ring, version: (record?.version ?? 0) + 1), for: purpose)
+    }
+
+    func sealed(_ ring: KeyRing, version: Int64) throws -> KeyRingRecord {
         let sealed = try SealedText.seal(
             ring.encoded(for: purpose), as: .keyRing, with: sealingKeys, poolID: binding(version))
-        return try await records.replace(
-            with: KeyRingRecord(version: version, sealed: sealed.expose()), for: purpose)
+        return KeyRingRecord(version: version, sealed: sealed.expose())
     }
 
     /// The one place and version in which a sealed ring opens.

@@ -7,12 +7,16 @@ internal import Store
 extension RevocationService {
     /// How many seconds pass between two looks for what has ended.
     private static let tidyingInterval: Int64 = 600
+    /// How much time passes at least between two readings.
+    private static let shortestPause = Duration.milliseconds(20)
     /// How many revocations are stored at once when the database lacks them.
     private static let storedAtOnce = 1000
 
     /// Takes over what others have written since this was called last; at first all that is kept. After a failure all
     /// is read again: what was missed meanwhile is not known.
     package func follow() async throws {
+        // A process that was frozen goes by its old list until it has read a new one.
+        await judgeAge()
         let began = uptime()
         let reading: RevocationReading
         do {
@@ -27,11 +31,14 @@ extension RevocationService {
         let revocations = reading.records.compactMap(Revocation.init)
         let list = current
         let new = revocations.filter { !list.includes($0) }
-        state.withLock { state in
+        // What is published first is what other gateways are told of.
+        if !new.isEmpty { await add(new) }
+        let wasTooOld = state.withLock { state in
             (state.readAt, state.position) = (max(began, state.readAt), reading.position)
-            state.list = state.list.marked(tooOld: false)
+            defer { state.list = state.list.marked(tooOld: false) }
+            return state.list.isTooOld
         }
-        if !new.isEmpty { await add(new) } else if list.isTooOld { await publish() }
+        if wasTooOld { await publish() }
         if !revocations.isEmpty { hasRead.withLock { $0 }() }
         if reading.isWhole, changes.isShared { try await storeMissing(revocations) }
     }
@@ -85,6 +92,8 @@ extension RevocationService {
                 guard !Task.isCancelled else { return }
                 report("\(error)")
             }
+            // Whoever may connect to the database may announce: what comes meanwhile is one reading.
+            do { try await Task.sleep(for: Self.shortestPause) } catch { return }
         }
     }
 

@@ -23,39 +23,61 @@ struct PostgresSupersededSessions {
         self.clock = clock
     }
 
+    /// How many rows one statement reads.
+    static let page = 1000
+
     func read(since position: ChangePosition?, now: Int64, limit: Int) async throws -> SupersededReading {
-        let rows =
-            if let position {
-                try await rows(
-                    """
-                    WHERE successor IS NOT NULL AND changed >= pg_snapshot_xmin($1::pg_snapshot)
-                        AND NOT pg_visible_in_snapshot(changed, $1::pg_snapshot)
-                    ORDER BY refreshed_at LIMIT $2
-                    """, [.text(position.mark), .integer(limit)])
-            } else {
-                try await rows(
-                    """
-                    WHERE rotation > 0 AND previous_expires_at > $1 AND ended_at IS NULL
-                    ORDER BY previous_expires_at DESC LIMIT $2
-                    """, [.integer(clock.pruningTime(now)), .integer(limit)])
-            }
-        guard let first = rows.first else { throw PostgresRow.MissingColumn(name: "snapshot") }
-        let current = ChangePosition(origin: try first.text("origin"), mark: try first.text("snapshot"))
-        if let position, position.origin != current.origin { return try await read(since: nil, now: now, limit: limit) }
-        let sessions = try rows.filter { try $0.optional(PostgresRow.text, "id") != nil }.map(SupersededSession.init)
-        return SupersededReading(sessions: sessions.sorted { $0.refreshedAt < $1.refreshedAt }, position: current)
+        // The position first: what changes while the pages are read comes once more.
+        let sql = "SELECT pg_current_snapshot()::text AS snapshot, (\(PostgresOrigin.sql)) AS origin"
+        guard let row = try await store.rows(sql).first else { throw PostgresRow.MissingColumn(name: "snapshot") }
+        let current = ChangePosition(origin: try row.text("origin"), mark: try row.text("snapshot"))
+        guard let position, position.origin == current.origin else {
+            // Of more than there is room for, those are left out whose tokens end first.
+            let sessions = try await all(limit: limit, now: now)
+            return SupersededReading(sessions: sessions.sorted { $0.refreshedAt < $1.refreshedAt }, position: current)
+        }
+        return SupersededReading(sessions: try await changed(since: position, limit: limit), position: current)
     }
 
-    /// With the position on each row; one row without a session where there is none.
-    private func rows(_ chosen: String, _ values: [PostgresValue]) async throws -> [PostgresRow] {
-        try await store.rows(
-            """
-            SELECT (SELECT pg_current_snapshot()::text) AS snapshot, (\(PostgresOrigin.sql)) AS origin,
-                s.id, s.rotation, s.refreshed_at, s.previous_expires_at
-            FROM (VALUES (TRUE)) AS once LEFT JOIN (
+    private func all(limit: Int, now: Int64) async throws -> [SupersededSession] {
+        let earliest = clock.pruningTime(now)
+        return try await pages(limit) { last, count in
+            try await store.rows(
+                """
                 SELECT id, rotation, refreshed_at, previous_expires_at FROM user_sessions
-                \(chosen)
-            ) AS s ON TRUE
-            """, values)
+                WHERE rotation > 0 AND previous_expires_at > $1 AND ended_at IS NULL
+                    AND ($2::text IS NULL OR (previous_expires_at, id) < ($3, $2))
+                ORDER BY previous_expires_at DESC, id DESC LIMIT $4
+                """,
+                [.integer(earliest), .orNull(last?.id), .integer(last?.expiresAt ?? 0), .integer(count)])
+        }
+    }
+
+    private func changed(since position: ChangePosition, limit: Int) async throws -> [SupersededSession] {
+        try await pages(limit) { last, count in
+            try await store.rows(
+                """
+                SELECT id, rotation, refreshed_at, previous_expires_at FROM user_sessions
+                WHERE successor IS NOT NULL AND changed >= pg_snapshot_xmin($1::pg_snapshot)
+                    AND NOT pg_visible_in_snapshot(changed, $1::pg_snapshot)
+                    AND ($2::text IS NULL OR (refreshed_at, id) > ($3, $2))
+                ORDER BY refreshed_at, id LIMIT $4
+                """,
+                [.text(position.mark), .orNull(last?.id), .integer(last?.refreshedAt ?? 0), .integer(count)])
+        }
+    }
+
+    /// - Parameter read: gets the last row so far, and how many rows to read.
+    private func pages(
+        _ limit: Int, _ read: (_ last: SupersededSession?, _ count: Int) async throws -> [PostgresRow]
+    ) async throws -> [SupersededSession] {
+        var sessions: [SupersededSession] = []
+        while sessions.count < limit {
+            let count = min(Self.page, limit - sessions.count)
+            let rows = try await read(sessions.last, count)
+            sessions += try rows.map(SupersededSession.init)
+            guard rows.count == count else { break }
+        }
+        return sessions
     }
 }

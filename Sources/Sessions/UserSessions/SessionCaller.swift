@@ -76,6 +76,12 @@ extension UserSessions {
         return CalledSession(token)
     }
 
+    /// The caller whose token it is; nil for what was never a token.
+    func caller(of token: Secret) -> SessionCaller? {
+        guard case .verified(let token) = verdict(token, grace: Int64(Int32.max)) else { return nil }
+        return try? SessionCaller(token)
+    }
+
     private func verdict(_ bearer: Secret) -> Verdict { verdict(bearer, grace: settings.refreshWithin) }
 
     /// - Parameter grace: seconds after the token's end.

@@ -134,7 +134,11 @@ extension UserSessions {
         guard let sealed = session.successor else { return nil }
         let plain = try? SealedText.open(
             Secret(sealed), as: .session, with: sealingKeys, poolID: issuer.issuer)
-        return plain.map { Secret($0) }
+        // One of another row, which opens just as well, is not given.
+        guard let token = plain.map({ Secret($0) }), let called = caller(of: token),
+            called.sessionID.hasSameBytes(as: session.id), called.rotation == session.rotation
+        else { return nil }
+        return token
     }
 
     /// RFC 9700, 4.14.2: who of the two is the thief can't be told, so the session ends for both.

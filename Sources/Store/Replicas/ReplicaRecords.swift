@@ -104,8 +104,10 @@ package protocol ReplicaRecords: Sendable {
     func takeUpLost() async throws -> [String]
     /// Those that are remembered, by name.
     func all() async throws -> [Replica]
-    /// Forgets those of long ago.
-    func removeGone() async throws
+    /// Forgets those of long ago, and none that may still serve.
+    ///
+    /// - Parameter silence: for how many seconds a gateway that is not heard of may serve.
+    func removeGone(silence: Int64) async throws
     /// The changes of the list of revocations that are committed now.
     func position() async throws -> ChangePosition
     /// Those that have read all changes of a position.

@@ -5,6 +5,8 @@ package import Logging
 package final class ReplicaService: Sendable {
     private struct State {
         var configuration: String
+        /// For how many seconds a gateway serves by a list that it cannot read any more.
+        var patience: Int64
         var known: [Replica] = []
         /// Whether the last report was stored.
         var isHeard = false
@@ -19,8 +21,6 @@ package final class ReplicaService: Sendable {
     private let name: String
     private let version: String
     private let records: any ReplicaRecords
-    /// For how many seconds a gateway serves by a list that it cannot read any more.
-    private let patience: Int64
     private let list: @Sendable () -> ReplicaReport.ListStanding?
     private let logger: Logger
     private let state: Locked<State>
@@ -40,10 +40,9 @@ package final class ReplicaService: Sendable {
         self.id = id
         self.name = name
         self.version = version
-        self.patience = max(patience, ReplicaTimes.silence)
         self.list = list
         self.logger = logger
-        state = Locked(State(configuration: configuration))
+        state = Locked(State(configuration: configuration, patience: max(patience, ReplicaTimes.silence)))
         (wakes, waker) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
@@ -51,7 +50,9 @@ package final class ReplicaService: Sendable {
     package var known: [Replica] { state.withLock { $0.known } }
 
     /// From the next report on.
-    package func adopt(configuration: String) { state.withLock { $0.configuration = configuration } }
+    package func adopt(configuration: String, patience: Int64) {
+        state.withLock { ($0.configuration, $0.patience) = (configuration, max(patience, ReplicaTimes.silence)) }
+    }
 
     /// The list has been read: the others may be waiting for that.
     package func listWasRead() { waker.yield() }
@@ -74,7 +75,12 @@ package final class ReplicaService: Sendable {
                 waker.yield()
             }
         }
-        defer { ticking.cancel() }
+        // Beside the heartbeat: where many windows are to be opened, that takes longer than a gateway may be silent.
+        let takingUp = Task { await takeUpAll() }
+        defer {
+            ticking.cancel()
+            takingUp.cancel()
+        }
         var looked = ContinuousClock.now
         var beats = 0
         for await _ in wakes {
@@ -91,13 +97,34 @@ package final class ReplicaService: Sendable {
 
     private func beat(looks: Bool, removes: Bool) async {
         do {
-            if looks { try await takeUpLost() }
             try await report()
             if looks { try await look() }
-            if removes { try await records.removeGone() }
+            if removes { try await records.removeGone(silence: state.withLock { $0.patience }) }
             note(isHeard: true, error: nil)
         } catch {
             if !Task.isCancelled { note(isHeard: false, error: error) }
+        }
+    }
+
+    /// Until cancelled.
+    private func takeUpAll() async {
+        var failure: String?
+        while !Task.isCancelled {
+            do {
+                try await Task.sleep(for: .seconds(ReplicaTimes.heartbeat))
+            } catch {
+                return
+            }
+            do {
+                try await takeUpLost()
+                failure = nil
+            } catch {
+                guard !Task.isCancelled else { return }
+                if failure == nil {
+                    logger.warning("lost gateways cannot be looked for", metadata: ["error": "\(error)"])
+                }
+                failure = "\(error)"
+            }
         }
     }
 
@@ -138,7 +165,7 @@ package final class ReplicaService: Sendable {
         let end = ContinuousClock.now + patience
         let position = try await records.position()
         while true {
-            let found = try await records.confirmations(of: position, silence: self.patience)
+            let found = try await records.confirmations(of: position, silence: state.withLock { $0.patience })
             guard !found.isComplete, .now < end else { return found }
             try await Task.sleep(for: Self.question)
         }
