@@ -206,8 +206,8 @@ ROWS: tuple[tuple[str, Callable[[Need], str]], ...] = (
 
 
 def table(head: list[str], rows: list[list[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "".join("| " + " | ".join(cells) + " |\n" for cells in lines)
+    lines = ["| " + " | ".join(cells) + " |\n" for cells in (head, *rows)]
+    return "".join([lines[0], "|" + "---|" * len(head) + "\n", *lines[1:]]).replace("|  |", "| |")
 
 
 def power(users: float) -> str:
