@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Makes the pages whose facts are the program's own: the reference and troubleshooting.
+"""Makes the pages whose facts are the program's own: the reference and troubleshooting, and the tables of capacity.md.
 
     docs/generate.py [--check] [--binary FILE]
 
-The facts come from `gatehouse reference` and `gatehouse schema`; the words beside them are in the YAML files here. With
+The facts come from `gatehouse reference` and `gatehouse schema`; the words beside them are in the YAML files here. The
+tables of capacity.md come from deploy/loadtest/capacity.py, and the page's words stay. With
 --check nothing is written: the exit status is 1 if a page is not as it would be. The binary is .build/release/gatehouse,
 or GATEHOUSE_BINARY.
 """
@@ -20,7 +21,7 @@ import yaml
 DOCS = Path(__file__).resolve().parent
 sys.path.insert(0, str(DOCS))
 
-from generator import commands, configuration, log_fields, metrics, reasons  # noqa: E402
+from generator import capacity, commands, configuration, log_fields, metrics, reasons  # noqa: E402
 
 
 def read(binary: str, command: str) -> dict:
@@ -35,6 +36,7 @@ def generated(reference: dict, schema: dict) -> dict[str, str]:
     """The text of each page, by its path in this directory."""
     return {
         **reasons.pages(reference, words("reasons.yaml")),
+        "capacity.md": capacity.page((DOCS / "capacity.md").read_text(encoding="utf-8")),
         **{f"reference/{name}": text for name, text in commands.pages(reference).items()},
         **{f"reference/configuration/{name}": text for name, text in configuration.pages(schema).items()},
         "reference/metrics.md": metrics.metrics_page(reference, words("metrics.yaml")),

@@ -1,5 +1,6 @@
 """Fixtures: the release binary, LocalPool, uvicorn with the example backend, a recording backend, an issuer."""
 
+import os
 import shutil
 import sys
 import time
@@ -157,8 +158,9 @@ def run_directory(request: pytest.FixtureRequest) -> Path:
     for old in sorted(path for path in runs.iterdir() if path.is_dir())[: -(RUNS_KEPT - 1)]:
         shutil.rmtree(old, ignore_errors=True)
     part = (request.config.getoption("--part") or "all").partition("/")[0]
-    directory = runs / f"{time.strftime('%Y%m%d-%H%M%S')}-{part}"
-    directory.mkdir(exist_ok=True)
+    # With the process: two runs that begin in the same second have pools and gateways of their own.
+    directory = runs / f"{time.strftime('%Y%m%d-%H%M%S')}-{part}-{os.getpid()}"
+    directory.mkdir()
     return directory
 
 

@@ -7,7 +7,10 @@
 # unprivileged user, with the settings of the package (fsync on). Rounds go from setup to setup. The tables have their
 # medians, and ratios are taken within a round.
 #
+# With --database it measures what the calls cost in the database instead: rows, bytes, log, disk waits and vacuum.
+#
 #   deploy/loadtest/replicas.sh [--rounds 5] [--calls 400] [--gateways 4]         GATEHOUSE_BINARY=…
+#   deploy/loadtest/replicas.sh --database [--sessions 20000] [--refreshes 5000] [--gateways 2]
 set -euo pipefail
 
 # shellcheck source=deploy/loadtest/common.sh
@@ -20,4 +23,9 @@ need_python "$repository/Tests/EndToEnd/requirements.txt"
 need_gatehouse
 
 machine
-"$repository/.venv/bin/python" "$loadtest/replicas_cost.py" "$GATEHOUSE_BINARY" "$@"
+script=replicas_cost.py
+if [[ ${1:-} == --database ]]; then
+    script=replicas_database.py
+    shift
+fi
+"$repository/.venv/bin/python" "$loadtest/$script" "$GATEHOUSE_BINARY" "$@"

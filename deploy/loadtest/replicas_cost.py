@@ -73,7 +73,7 @@ class Client:
         self._refresh_token = (await self._post(REFRESH, {"refresh_token": self._refresh_token}))["refresh_token"]
 
     async def apple(self) -> None:
-        await self._post(APPLE, self._bodies.pop())
+        self._session = (await self._post(APPLE, self._bodies.pop()))["token"]
 
     async def apple_refresh(self) -> None:
         self._session = (await self._post(APPLE_REFRESH, {}, self._session))["token"]
@@ -97,7 +97,14 @@ class Cost:
 class Setup:
     """Gateways with one state: `count` on a PostgreSQL of their own, or one with SQLite."""
 
-    def __init__(self, directory: Path, count: int | None, cognito: InstantCognito, apple: LocalApple):
+    def __init__(
+        self,
+        directory: Path,
+        count: int | None,
+        cognito: InstantCognito,
+        apple: LocalApple,
+        settings: dict[str, str] | None = None,
+    ):
         self.name = "SQLite" if count is None else f"PostgreSQL, {count}"
         self._apple = apple
         self.server: PostgresServer | None = None
@@ -109,7 +116,7 @@ class Setup:
         )  # fmt: skip
         try:
             if count is not None:
-                self.server = PostgresServer(directory, f"postgres-{count}")
+                self.server = PostgresServer(directory, f"postgres-{count}", settings)
                 self.server.start()
                 password = directory / "password"
                 password.write_text(PASSWORD + "\n")
@@ -127,12 +134,16 @@ class Setup:
         return gateways, self.server.cpu_seconds() if self.server else 0
 
     def cost(self, kind: str, calls: int, clients: int) -> Cost:
-        each = calls // clients
-        apps = [Client(self.gateways[number % len(self.gateways)].port, self._apple) for number in range(clients)]
+        return self.cost_of(self.apps(clients), kind, calls // clients)
+
+    def apps(self, clients: int, form: type[Client] = Client) -> list[Client]:
+        return [form(self.gateways[number % len(self.gateways)].port, self._apple) for number in range(clients)]
+
+    def cost_of(self, apps: list[Client], kind: str, each: int) -> Cost:
         for app in apps:
             app.prepare(kind, each)
         gateways, postgres = asyncio.run(self._measure(kind, each, apps))
-        return Cost(gateways / (each * clients) * 1000, postgres / (each * clients) * 1000)
+        return Cost(gateways / (each * len(apps)) * 1000, postgres / (each * len(apps)) * 1000)
 
     async def _measure(self, kind: str, calls: int, apps: list[Client]) -> tuple[float, float]:
         for app in apps:
@@ -171,6 +182,7 @@ def main() -> None:
     parser.add_argument("--calls", type=int, default=400)
     parser.add_argument("--gateways", type=int, default=4)
     parser.add_argument("--clients", type=int, default=12)
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
     options = parser.parse_args()
     os.environ["GATEHOUSE_BINARY"] = options.binary
     cognito = InstantCognito()
@@ -181,7 +193,7 @@ def main() -> None:
         try:
             for count in (None, *range(1, options.gateways + 1)):
                 setups.append(Setup(directory, count, cognito, apple))
-            for kind in KINDS:
+            for kind in options.kinds:
                 rounds = []
                 for _ in range(options.rounds):
                     rounds.append([setup.cost(kind, options.calls, options.clients) for setup in setups])

@@ -163,8 +163,14 @@ class PostgresServer:
     def cpu_seconds(self) -> float:
         """The processor time of all its processes, also of those that have ended."""
         assert self.process
-        pids = [self.process.pid, *lifeline.children(self.process.pid)]
-        fields = [Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split() for pid in pids]
+        while True:
+            pids = [self.process.pid, *lifeline.children(self.process.pid)]
+            try:
+                fields = [Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split() for pid in pids]
+                break
+            except FileNotFoundError:
+                # One has ended in between: its time is the first one's from now on, which was read before.
+                assert self.process.exit_status is None
         own = sum(int(each[11]) + int(each[12]) for each in fields)
         return (own + int(fields[0][13]) + int(fields[0][14])) / os.sysconf("SC_CLK_TCK")
 
