@@ -113,7 +113,7 @@ package struct PostgresReplicas: ReplicaRecords {
             )
             SELECT count(*) AS count, max(refreshed_at) AS last FROM chosen
             """
-        // Once more until nothing is found: what another gateway was opening, and did not, is opened as well.
+        // Again until nothing is found, so that windows that another gateway failed to open are opened as well.
         var opened: Int64
         repeat {
             opened = 0

@@ -125,7 +125,8 @@ extension PostgresTests {
             let first = KeyRingRecord(version: 1, sealed: [1])
             #expect(try await keys.replace(with: first, for: .sealing))
             let others: [KeyPurpose: @Sendable (Int64) throws -> KeyRingRecord] = [
-                .sealing: { KeyRingRecord(version: $0, sealed: [2]) }, .audit: { KeyRingRecord(version: $0, sealed: [3]) },
+                .sealing: { KeyRingRecord(version: $0, sealed: [2]) },
+                .audit: { KeyRingRecord(version: $0, sealed: [3]) },
             ]
             await #expect(throws: (any Error).self) { _ = try await store.takeOver(source, keys: others) }
             #expect(try await store.counts().allSatisfy { $0.count == 0 })

@@ -31,7 +31,7 @@ extension RevocationService {
         let revocations = reading.records.compactMap(Revocation.init)
         let list = current
         let new = revocations.filter { !list.includes($0) }
-        // What is published first is what other gateways are told of.
+        // Other gateways are told of a reading that every event loop goes by.
         if !new.isEmpty { await add(new) }
         let wasTooOld = state.withLock { state in
             (state.readAt, state.position) = (max(began, state.readAt), reading.position)
@@ -92,7 +92,7 @@ extension RevocationService {
                 guard !Task.isCancelled else { return }
                 report("\(error)")
             }
-            // Whoever may connect to the database may announce: what comes meanwhile is one reading.
+            // Everyone who may connect to the database may announce: all that comes meanwhile is one reading.
             do { try await Task.sleep(for: Self.shortestPause) } catch { return }
         }
     }

@@ -108,7 +108,7 @@ package final class ReplicaService: Sendable {
 
     /// Until cancelled.
     private func takeUpAll() async {
-        var failure: String?
+        var isFailing = false
         while !Task.isCancelled {
             do {
                 try await Task.sleep(for: .seconds(ReplicaTimes.heartbeat))
@@ -117,13 +117,13 @@ package final class ReplicaService: Sendable {
             }
             do {
                 try await takeUpLost()
-                failure = nil
+                isFailing = false
             } catch {
                 guard !Task.isCancelled else { return }
-                if failure == nil {
+                if !isFailing {
                     logger.warning("lost gateways cannot be looked for", metadata: ["error": "\(error)"])
                 }
-                failure = "\(error)"
+                isFailing = true
             }
         }
     }
