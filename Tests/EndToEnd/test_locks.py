@@ -66,12 +66,17 @@ FAULTY = {
     "accessor": "var x: Int { get async { semaphore.wait() } }",
     "child": "func f() { group.addTask { semaphore.wait() } }",
     "closure": "let f = { (x: Int) async -> Int in semaphore.wait() }",
+    "function": "let count = Locked<@Sendable () -> Int>({ 1 })",
+    "optional function": "let end = Locked<(@Sendable (Int) async throws(E) -> Void)?>(nil)",
+    "closure as value": "let count = Locked({ @Sendable in 1 })",
 }
 SOUND = {
     "wrapper": "func f() async { state.withLock { $0 += 1 } }",
     "awaited": "func f() async throws { try await sync.wait() }",
     "synchronous": "func f() { while flock(x, LOCK_EX) != 0 {} }",
     "inner": "func f() async {\n    func inner() { semaphore.wait() }\n}",
+    "struct with a function": "struct Count { var now: () -> Int }\nlet count = Locked(Count(now: { 1 }))",
+    "list of functions": "let waiting = Locked<[@Sendable () -> Void]>([])",
     "comment": "// A Mutex.\n/* NIOLock */ let text = \"Mutex\"",
 }
 

@@ -8,6 +8,9 @@ locked in the function's own body ends the process (see Sources/Locking/Locked.s
 
 1. Only `Locked`, in Sources/Locking, uses a mutex. Each of its functions that takes it is synchronous and `@inline(never)`.
 2. What waits for another thread in any other way (`flock`, a semaphore, a queue's `sync`) stands in a synchronous function.
+
+A third rule keeps calls from overflowing the stack: the value behind a lock is no function itself, but may be a struct with
+functions.
 """
 
 import re
@@ -20,6 +23,8 @@ MUTEXES = re.compile(
     r"\b(Mutex|NIOLock|NIOLockedValueBox|NIOConcurrencyHelpers|ConditionLock|NSLock|NSRecursiveLock|NSCondition|OSAllocatedUnfairLock"
     r"|os_unfair_lock\w*|pthread_(?:mutex|rwlock|spin|cond)_\w+|mtx_\w+|sem_wait|sem_timedwait|ManagedCriticalState)\b"
 )
+# A function as the value itself, or as an optional: in an array or a dictionary it is not wrapped by each access.
+FUNCTIONS = re.compile(r"\bLocked\s*(?:<\s*\(*\s*(?:@\w+\s*)*\([^<>]*\)\s*(?:async\s*)?(?:throws\s*(?:\([^()]*\)\s*)?)?->|\(\s*\{)")
 WAITS = re.compile(r"\bflock\(|\blockf\(|\.wait\(\)|\.wait\(timeout|\bsync\s*[({]|\bF_SETLKW\b|\bF_OFD_SETLKW\b")
 TAKES = re.compile(r"\bmutex\s*\.|_unsafeLock|\bwithLock(IfAvailable)?\(")
 ASYNC_CLOSURE = re.compile(r"(\bTask(\.detached)?|\.addTask\w*|\bTask\.immediate)\s*(\([^()]*\))?\s*$")
@@ -76,6 +81,8 @@ def uses(text: str, is_room: bool) -> Iterator[tuple[int, str]]:
     is_async = dict(async_places(code))
     for found in ([] if is_room else MUTEXES.finditer(code)):
         yield code.count("\n", 0, found.start()) + 1, f"{found[0]} outside Sources/{ROOM}: use Locked"
+    for found in FUNCTIONS.finditer(code):
+        yield code.count("\n", 0, found.start()) + 1, "a function is the value behind a lock: use a struct with the function"
     for found in WAITS.finditer(code):
         line = code[code.rfind("\n", 0, found.start()) + 1 : found.start()]
         if is_async[found.start()] and not re.search(r"\bawait\b", line):

@@ -72,6 +72,11 @@ package struct AdmittedCall: Sendable {
 /// A device from which an account was signed in to is known for ``deviceLifetime`` and has budgets of its own, beside
 /// the account's: whoever else fails, it is not locked out.
 package final class AccountLimits: Sendable {
+    /// The gateways that share the records.
+    private struct Gateways: Sendable {
+        var count: @Sendable () -> Int = { 1 }
+    }
+
     /// How long a device is known after its last sign-in, in seconds.
     static let deviceLifetime: Int64 = 90 * 86_400
     /// How often counts are written.
@@ -80,7 +85,7 @@ package final class AccountLimits: Sendable {
     private static let roundsOfKeeping = 300
 
     let state: Locked<LimitState>
-    private let gateways = Locked<@Sendable () -> Int>({ 1 })
+    private let gateways = Locked(Gateways())
     let keys: LimitKeys
     let records: any LimitRecords
     /// Milliseconds since 1970.
@@ -110,7 +115,7 @@ package final class AccountLimits: Sendable {
     ///
     /// - Parameter gateways: how many there are, this one included. Asked for each call.
     package func share(among gateways: @escaping @Sendable () -> Int) {
-        self.gateways.withLock { $0 = gateways }
+        self.gateways.withLock { $0 = Gateways(count: gateways) }
     }
 
     /// How many calls were not let through, by cause.
@@ -129,7 +134,7 @@ package final class AccountLimits: Sendable {
         admitted.failureKeys = failureKeys(of: call, knownDevice: knownDevice)
         admitted.isKnownDevice = call.countsGuesses && call.account != nil && knownDevice != nil
         admitted.isUnknownStep = call.budget == .signIn && call.isUnknownStep
-        let gateways = self.gateways.withLock { $0 }()
+        let gateways = self.gateways.withLock { $0 }.count()
         let reached = state.withLock { state in
             state.gateways = gateways
             let counted = counted(call, state.settings, knownDevice: knownDevice)

@@ -39,7 +39,7 @@ extension RevocationService {
             return state.list.isTooOld
         }
         if wasTooOld { await publish() }
-        if !revocations.isEmpty { hasRead.withLock { $0 }() }
+        if !revocations.isEmpty { observer.withLock { $0 }.hasRead() }
         if reading.isWhole, changes.isShared { try await storeMissing(revocations) }
     }
 

@@ -39,6 +39,12 @@ package actor RevocationService {
         var position: ChangePosition?
     }
 
+    /// Whoever follows the list.
+    struct Observer: Sendable {
+        /// Called after a reading that has brought something.
+        var hasRead: @Sendable () -> Void = {}
+    }
+
     let records: any RevocationRecords
     let changes: any RevocationChanges
     let publish: @Sendable () async -> Void
@@ -54,8 +60,7 @@ package actor RevocationService {
     nonisolated let staleness: Locked<RevocationStaleness?>
     private nonisolated let limit: Locked<Int>
     nonisolated let state: Locked<State>
-    /// Called after a reading that has brought something.
-    nonisolated let hasRead = Locked<@Sendable () -> Void>({})
+    nonisolated let observer = Locked(Observer())
 
     /// The current revocations, readable from anywhere.
     package nonisolated var current: RevocationList { state.withLock { $0.list } }
@@ -117,7 +122,7 @@ package actor RevocationService {
 
     /// Calls `body` after each reading that has brought something, from now on.
     package nonisolated func afterReading(_ body: @escaping @Sendable () -> Void) {
-        hasRead.withLock { $0 = body }
+        observer.withLock { $0 = Observer(hasRead: body) }
     }
 
     /// Of how many sessions it can be known at most that tokens were superseded: revocations never lack room for them.
