@@ -1,4 +1,4 @@
-package import Synchronization
+public import Synchronization
 
 /// A value behind a mutex. The project takes no lock in any other way.
 ///
@@ -7,14 +7,20 @@ package import Synchronization
 /// one it goes on on, and the process ends. Here locking, the body and unlocking are one synchronous function that is
 /// never inlined, so callers may be async.
 ///
+/// All of it is public: Swift 6.3 specializes no inlinable function of another module that is `package`, and reads and
+/// writes the value through its metadata then.
+///
+/// A `Value` that is itself a function belongs into a struct. Each access to it as a generic value wraps it once more,
+/// so that calls get slower until they overflow the stack; the lint refuses it.
+///
 /// `Tests/Lint/locks.py` refuses other locks, and `deploy/release/thread_addresses.py` looks for the fault in a
 /// release.
-package struct Locked<Value: ~Copyable>: ~Copyable, Sendable {
+public struct Locked<Value: ~Copyable>: ~Copyable, Sendable {
     @usableFromInline
     let mutex: Mutex<Value>
 
     @inlinable
-    package init(_ value: consuming sending Value) {
+    public init(_ value: consuming sending Value) {
         mutex = Mutex(value)
     }
 
@@ -23,7 +29,7 @@ package struct Locked<Value: ~Copyable>: ~Copyable, Sendable {
     /// - Throws: what `body` throws.
     @inlinable
     @inline(never)
-    package borrowing func withLock<Result: ~Copyable, Failure: Error>(
+    public borrowing func withLock<Result: ~Copyable, Failure: Error>(
         _ body: (inout sending Value) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result {
         try mutex.withLock(body)
@@ -35,7 +41,7 @@ package struct Locked<Value: ~Copyable>: ~Copyable, Sendable {
     /// - Throws: what `body` throws.
     @inlinable
     @inline(never)
-    package borrowing func withLockIfAvailable<Result: ~Copyable, Failure: Error>(
+    public borrowing func withLockIfAvailable<Result: ~Copyable, Failure: Error>(
         _ body: (inout sending Value) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result? {
         try mutex.withLockIfAvailable(body)
