@@ -160,14 +160,18 @@ package final class Store: Sendable {
         try await log?.wait()
     }
 
+    /// As GRDB's `inTransaction`, which compiles its own statements anew each time.
     static func transaction<Value>(_ database: Database, _ body: (Database) throws -> Value) throws -> Value {
-        var value: Value?
-        try database.inTransaction(.immediate) {
-            value = try body(database)
-            return .commit
+        try database.cachedStatement(sql: "BEGIN IMMEDIATE TRANSACTION").execute()
+        do {
+            let value = try body(database)
+            try database.cachedStatement(sql: "COMMIT TRANSACTION").execute()
+            return value
+        } catch {
+            // The first error says what happened. SQLite may have undone the transaction by itself.
+            if database.isInsideTransaction { try? database.rollback() }
+            throw error
         }
-        guard let value else { throw DatabaseError(resultCode: .SQLITE_INTERNAL) }
-        return value
     }
 
     /// Runs `body`, which reads a few rows by their keys: on the connection that writes, unless writes are stuck. That
