@@ -63,8 +63,14 @@ struct LimitKeys: Sendable {
 
     /// Parts are told apart by their lengths: no two lists give one text.
     private func code(_ parts: String...) -> String {
-        let text = parts.map { "\($0.utf8.count):\($0)" }.joined(separator: ",")
-        return Base64URL.encode(
-            Array(HMACSHA256.authenticationCode(for: Array(text.utf8), key: key.expose()).prefix(16)))
+        var text: [UInt8] = []
+        text.reserveCapacity(parts.reduce(0) { $0 + $1.utf8.count + 8 })
+        for part in parts {
+            if !text.isEmpty { text.append(UInt8(ascii: ",")) }
+            text.append(contentsOf: String(part.utf8.count).utf8)
+            text.append(UInt8(ascii: ":"))
+            text.append(contentsOf: part.utf8)
+        }
+        return Base64URL.encode(Array(HMACSHA256.authenticationCode(for: text, key: key.expose()).prefix(16)))
     }
 }
