@@ -323,4 +323,27 @@ struct RefreshTests {
     }
 
     typealias Row = LoginTests.Row
+
+    @Test("Who joins the refresh of a client that has gone is judged for itself", .timeLimit(.minutes(1)))
+    func joinedAbandoned() async throws {
+        let flights = RefreshFlights<Int>()
+        let (opened, open) = AsyncStream.makeStream(of: Void.self)
+        async let gone = flights.outcome(for: [1]) {
+            for await _ in opened { break }
+            return .failure(.retryLater(.serviceUnavailable, after: 1, reason: .request(.clientDisconnected)))
+        }
+        while await flights.waiting < 1 { await Task.yield() }
+        async let here = flights.outcome(for: [1]) { .success(7) }
+        while await flights.waiting < 2 { await Task.yield() }
+        open.yield()
+        #expect(try await here.get() == 7)
+        #expect(await gone.failure?.reason == .request(.clientDisconnected))
+    }
+}
+
+extension Result {
+    fileprivate var failure: Failure? {
+        guard case .failure(let error) = self else { return nil }
+        return error
+    }
 }

@@ -23,7 +23,7 @@ package struct CognitoAccounts: Sendable {
     let sessions: RefreshSessions
     /// Sign-in on Cognito's own pages; nil while it is off.
     let hosted: HostedSignIn?
-    let flights: RefreshFlights<Result<RefreshedSession, Refusal>>
+    let flights: RefreshFlights<RefreshedSession>
     let turns: RefreshTurns
     let unansweredChanges: UnansweredChanges
     /// Nil where sessions whose end is left over do not outlast the process.
