@@ -45,8 +45,6 @@ class SessionApp(threading.Thread):
         self._choice = random.Random(seed)
         self._failure: BaseException | None = None
         self._proof: dict | None = None
-        # Seconds since 1970.
-        self._may_sign_in = 0.0
 
     def run(self) -> None:
         try:
@@ -171,6 +169,8 @@ class AppleApp(SessionApp):
     def __init__(self, replicas: Replicas, seed: int):
         super().__init__(replicas, seed)
         self.user = f"app-{seed}-{id(replicas)}@example.com"
+        # Seconds since 1970.
+        self._may_sign_in = 0.0
 
     def _sign_in(self, gateway: Replica) -> bool:
         if time.time() < self._may_sign_in:
