@@ -249,6 +249,25 @@ extension PostgresTests {
             while try await scene.database.store.rows(isFree).isEmpty { await Task.yield() }
         }
 
+        @Test("While nothing can be taken, only so many leases are released in the background")
+        func manyLost() async throws {
+            struct Away: RefreshLeaseRecords {
+                struct Lost: Error {}
+                func take(_ lease: RefreshLease) async throws -> RefreshLeaseStep { throw Lost() }
+                func renew(_ lease: RefreshLease) async throws -> Bool { throw Lost() }
+                func release(_ lease: RefreshLease) async throws { throw Lost() }
+            }
+            let pauses = Pauses { _, _ in try await Task.sleep(for: .seconds(1000)) }
+            let turns = RefreshTurns(records: Away()) { try await pauses.pause($0) }
+            let lease = RefreshLease(family: [1], generation: 0, holder: [1])
+            for _ in 0..<3 * RefreshTurns.releasesAtOnce {
+                await #expect(throws: Away.Lost.self) { try await turns.turn(lease, CapturedLog().logger) }
+            }
+            while pauses.waits.count < RefreshTurns.releasesAtOnce { await Task.yield() }
+            for _ in 0..<1000 { await Task.yield() }
+            #expect(pauses.waits.count == RefreshTurns.releasesAtOnce)
+        }
+
         @Test("A client that hangs up ends neither the call nor the wait for another gateway's")
         func hangUp() async throws {
             let scene = try await Scene()

@@ -1,3 +1,4 @@
+internal import Locking
 internal import Logging
 internal import Pipeline
 internal import Store
@@ -18,11 +19,21 @@ struct RefreshTurns: Sendable {
     /// Returns after this time, or throws when the task is cancelled.
     let pause: @Sendable (Duration) async throws -> Void
 
+    private let releasing = Releases()
+
+    /// How many leases are released in the background.
+    private final class Releases: Sendable {
+        let count = Locked(0)
+    }
+
     /// The time between two looks at another gateway's lease. A call to Cognito takes some hundred milliseconds. All in
     /// all 5 s.
     static let pauses =
         Array(repeating: Duration.milliseconds(50), count: 4) + Array(repeating: .milliseconds(100), count: 8)
         + Array(repeating: .milliseconds(250), count: 16)
+
+    /// While the database is away each refresh fails: more leases than these end by themselves.
+    static let releasesAtOnce = 64
 
     /// The times between two tries to release a lease.
     static let releases = [Duration.zero, .milliseconds(100), .milliseconds(400), .seconds(1), .seconds(2)]
@@ -74,7 +85,14 @@ struct RefreshTurns: Sendable {
     /// Releases a lease that may be stored and has no call. The client, which tries again, does not wait for that: the
     /// database may be away.
     func letGo(_ lease: RefreshLease, _ logger: Logger) {
+        let isOneMore = releasing.count.withLock { count in
+            guard count < Self.releasesAtOnce else { return false }
+            count += 1
+            return true
+        }
+        guard isOneMore else { return }
         Task {
+            defer { releasing.count.withLock { $0 -= 1 } }
             for pause in Self.releases {
                 do {
                     try await self.pause(pause)
