@@ -97,6 +97,47 @@ struct SharedStepTests {
         #expect(revoked.targets == [.originID("origin-1")])
     }
 
+    @Test("A session that could not be shared is tried again soon, less and less often, until it is stored")
+    func sharedAgain() async throws {
+        let (pauses, paused) = AsyncStream.makeStream(of: Duration.self)
+        let (goesOn, go) = AsyncStream.makeStream(of: Void.self)
+        let sessions = DirectSessions(now: { Fixture.now }) { pause in
+            paused.yield(pause)
+            var signals = goesOn.makeAsyncIterator()
+            await signals.next()
+        }
+        records.fail(true)
+        let begin = Steps.initiate("USER_PASSWORD_AUTH", Fixture.email, ["PASSWORD": "p"])
+        let reply = await DirectCognitoTests.answer(
+            RecordedFetcher(Fixture.tokens()), "InitiateAuth", begin.encoded(), sessions: sessions,
+            shared: try shared())
+        #expect(reply.status == .ok)
+        var waits = pauses.makeAsyncIterator()
+        for seconds in [1, 2, 4, 8, 16, 32, 60] {
+            #expect(await waits.next() == .seconds(seconds))
+            go.yield()
+        }
+        #expect(await waits.next() == .seconds(60))
+        #expect(records.stored.isEmpty)
+        records.fail(false)
+        go.yield()
+        while records.stored.isEmpty { await Task.yield() }
+        #expect(records.seconds == [DirectSessions.sharedLifetime])
+    }
+
+    @Test("Where too many sessions wait to be shared, the next use of one tries again")
+    func tooMany() {
+        let (pause, end) = AsyncStream.makeStream(of: Void.self)
+        defer { end.finish() }
+        let sessions = DirectSessions(capacity: 1, now: { Fixture.now }) { _ in for await _ in pause {} }
+        for digest in ["a", "b"] {
+            #expect(sessions.note(["sub": "ada"], by: digest) != nil)
+            sessions.shareAgain([1], by: digest) { _, _ in }
+        }
+        #expect(sessions.note(["sub": "ada"], by: "a") == nil)
+        #expect(sessions.note(["sub": "ada"], by: "b") == ["sub": "ada"])
+    }
+
     @Test("A session in use is shared once an hour, and for as long as its access tokens live after that")
     func sessions() {
         let time = Mutex<Int64>(0)

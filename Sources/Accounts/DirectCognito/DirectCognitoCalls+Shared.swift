@@ -39,8 +39,16 @@ extension DirectCognitoCalls {
     }
 
     func noteSession(_ claims: JSONObject, by digest: String) async {
-        guard let new = sessions.note(claims, by: digest) else { return }
-        await share(new.encoded(), .directSession, by: [digest], seconds: DirectSessions.sharedLifetime)
+        guard let new = sessions.note(claims, by: digest), let shared else { return }
+        let share: UnsharedSessions.Share = { session, digest in
+            try await shared.keep(session, .directSession, by: [digest], seconds: DirectSessions.sharedLifetime)
+        }
+        do {
+            try await share(new.encoded(), digest)
+        } catch {
+            reportUnshared(.directSession, error)
+            sessions.shareAgain(new.encoded(), by: digest, share: share)
+        }
     }
 
     private func sharedValues(
@@ -62,9 +70,13 @@ extension DirectCognitoCalls {
         do {
             try await shared.keep(value, kind, by: names, seconds: seconds)
         } catch {
-            logger.error(
-                "what other gateways need is not stored", metadata: ["kind": "\(kind.rawValue)", "error": "\(error)"])
+            reportUnshared(kind, error)
         }
+    }
+
+    private func reportUnshared(_ kind: ShortLivedKind, _ error: any Error) {
+        logger.error(
+            "what other gateways need is not stored", metadata: ["kind": "\(kind.rawValue)", "error": "\(error)"])
     }
 }
 

@@ -17,15 +17,19 @@ package final class DirectSessions: Sendable {
     private static let interval: Int64 = 3600
     private let table: Locked<ExpiringTable<JSONObject>>
     private let records: (any DirectSessionRecords)?
+    private let unshared: UnsharedSessions
     private let now: @Sendable () -> Int64
 
     /// - Parameters:
     ///   - records: of sessions of devices; nil: these do not outlast the process.
     ///   - now: seconds since 1970.
+    ///   - pause: waits before sessions that could not be shared are tried again.
     package init(
-        records: (any DirectSessionRecords)? = nil, capacity: Int = 200_000, now: @escaping @Sendable () -> Int64
+        records: (any DirectSessionRecords)? = nil, capacity: Int = 200_000, now: @escaping @Sendable () -> Int64,
+        pause: @escaping @Sendable (Duration) async -> Void = { try? await Task.sleep(for: $0) }
     ) {
         table = Locked(ExpiringTable(capacity: capacity))
+        unshared = UnsharedSessions(capacity: capacity, pause: pause)
         self.records = records
         self.now = now
     }
@@ -43,6 +47,17 @@ package final class DirectSessions: Sendable {
             guard (table.endsAt(of: digest) ?? 0) <= now + Self.lifetime else { return nil }
             table.set(session, of: digest, endsAt: now + Self.sharedLifetime, at: now)
             return session
+        }
+    }
+
+    /// Has a session shared again whose sharing has failed, soon and until it succeeds. Where too many wait for that,
+    /// its next use is the next try.
+    func shareAgain(_ session: [UInt8], by digest: String, share: @escaping UnsharedSessions.Share) {
+        guard !unshared.add(session, by: digest, share: share) else { return }
+        let now = now()
+        table.withLock { table in
+            guard let session = table.value(of: digest, at: now) else { return }
+            table.set(session, of: digest, endsAt: now + Self.lifetime, at: now)
         }
     }
 
