@@ -123,4 +123,24 @@ struct AuditLogTests {
                 + "client_address=192.0.2.7 application=MyApp/1 "
                 + "account_hash=\(Self.hashes.hash(ofAccount: "ada@example.com")) reason=\"a b\\n\"")
     }
+
+    @Test("A writer with nothing to write sleeps until it is woken")
+    func sleeping() async {
+        let (turns, continuation) = AsyncStream.makeStream(of: Void.self)
+        let count = Atomic(0)
+        let writer = WriterThread(name: "test")
+        writer.start(everyMilliseconds: 0) {
+            count.add(1, ordering: .relaxed)
+            continuation.yield()
+            return false
+        }
+        var iterator = turns.makeAsyncIterator()
+        await iterator.next()
+        for _ in 0..<100 {
+            writer.wake()
+            await iterator.next()
+        }
+        writer.stop()
+        #expect(count.load(ordering: .relaxed) == 101)
+    }
 }

@@ -30,7 +30,7 @@ package final class AccessLog: Sendable {
     ) {
         self.capacity = max(1, capacity)
         writing = Locked(Writing(encoder: AccessLogEncoder(hashes, format), write: write))
-        writer.start(everyMilliseconds: 100) { [weak self] in self?.flush() }
+        writer.start(everyMilliseconds: 100) { [weak self] in self?.writeWaiting() ?? false }
     }
 
     deinit {
@@ -56,11 +56,16 @@ package final class AccessLog: Sendable {
     }
 
     /// Writes what has been recorded until now. It may block: not for event loops.
-    package func flush() {
+    package func flush() { _ = writeWaiting() }
+
+    /// - Returns: whether there was anything to write. Where there was not, a recorder wakes the writer.
+    private func writeWaiting() -> Bool {
         let recorders = recorders.withLock { $0 }
-        writing.withLock { writing in
+        return writing.withLock { writing in
+            var isEmpty = true
             for recorder in recorders {
                 recorder.exchange(&writing.records)
+                if !writing.records.isEmpty { isEmpty = false }
                 for record in writing.records {
                     writing.encoder.encode(record, into: &writing.lines)
                     if writing.lines.count >= Self.pieceBytes { writeOut(&writing) }
@@ -68,6 +73,7 @@ package final class AccessLog: Sendable {
                 writing.records.removeAll(keepingCapacity: true)
             }
             writeOut(&writing)
+            return !isEmpty
         }
     }
 

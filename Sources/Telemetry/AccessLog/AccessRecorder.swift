@@ -8,6 +8,8 @@ package final class AccessRecorder: Sendable {
     private struct Buffer {
         var records: [AccessRecord] = []
         var dropped = 0
+        /// Whether the writer found nothing here when it looked last. It may sleep, so the next record wakes it.
+        var wasEmpty = true
     }
 
     private let buffer: Locked<Buffer>
@@ -25,20 +27,24 @@ package final class AccessRecorder: Sendable {
     /// Hands over the record of a request that has ended.
     package func record(_ record: consuming AccessRecord) {
         let record = record
-        let isHalfFull = buffer.withLock { buffer in
+        let isAwaited = buffer.withLock { buffer in
             guard buffer.records.count < capacity else {
                 buffer.dropped += 1
                 return false
             }
             buffer.records.append(record)
-            return buffer.records.count == wakingCount
+            defer { buffer.wasEmpty = false }
+            return buffer.wasEmpty || buffer.records.count == wakingCount
         }
-        if isHalfFull { wake() }
+        if isAwaited { wake() }
     }
 
     /// Exchanges the records for an empty array, whose memory is used for the next ones.
     func exchange(_ records: inout [AccessRecord]) {
-        buffer.withLock { swap(&$0.records, &records) }
+        buffer.withLock { buffer in
+            swap(&buffer.records, &records)
+            buffer.wasEmpty = records.isEmpty
+        }
     }
 
     var dropped: Int {

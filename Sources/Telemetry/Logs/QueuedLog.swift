@@ -18,6 +18,8 @@ package final class QueuedLog<Encoder: LineEncoder>: Sendable {
     private struct Waiting {
         var records: [Encoder.Record] = []
         var lost = 0
+        /// Whether the writer sleeps until a record comes.
+        var isAwaited = false
     }
 
     private struct Writing {
@@ -37,7 +39,7 @@ package final class QueuedLog<Encoder: LineEncoder>: Sendable {
         self.capacity = max(1, capacity)
         writing = Locked(Writing(encoder: encoder, write: write))
         writer = WriterThread(name: name)
-        writer.start(everyMilliseconds: 100) { [weak self] in self?.flush() }
+        writer.start(everyMilliseconds: 100) { [weak self] in self?.takeTurn() ?? false }
     }
 
     deinit {
@@ -49,13 +51,26 @@ package final class QueuedLog<Encoder: LineEncoder>: Sendable {
 
     /// Never waits for the writing of anything.
     package func record(_ record: Encoder.Record) {
-        waiting.withLock { waiting in
+        let isAwaited = waiting.withLock { waiting in
             guard waiting.records.count < capacity else {
                 waiting.lost += 1
-                return
+                return false
             }
             waiting.records.append(record)
+            defer { waiting.isAwaited = false }
+            return waiting.isAwaited
         }
+        if isAwaited { writer.wake() }
+    }
+
+    /// - Returns: whether there was anything to write.
+    private func takeTurn() -> Bool {
+        let isAwaited = waiting.withLock { waiting in
+            waiting.isAwaited = waiting.records.isEmpty
+            return waiting.isAwaited
+        }
+        if !isAwaited { flush() }
+        return !isAwaited
     }
 
     /// Has what has been recorded written at once.

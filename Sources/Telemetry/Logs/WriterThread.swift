@@ -2,8 +2,8 @@ internal import Foundation
 internal import Glibc
 internal import Synchronization
 
-/// A thread that does its work at intervals, or earlier when woken. Writing a log may block, which the threads that
-/// Swift's tasks share must not.
+/// A thread that does its work at intervals, or earlier when woken, and sleeps after a turn that found nothing to do.
+/// Writing a log may block, which the threads that Swift's tasks share must not.
 ///
 /// It waits on a pipe: the time limit of poll(2) is monotonic. That of a semaphore is a time of day (sem_timedwait(3)),
 /// and a clock that is set back would hold up the log for as long.
@@ -30,12 +30,16 @@ final class WriterThread: Sendable {
         for end in [reading, writing] where end >= 0 { close(end) }
     }
 
-    func start(everyMilliseconds interval: Int, _ work: @escaping @Sendable () -> Void) {
+    /// - Parameter work: returns whether it found anything to do. Where it did not, whoever brings something wakes the
+    ///   thread.
+    func start(everyMilliseconds interval: Int, _ work: @escaping @Sendable () -> Bool) {
         let thread = Thread { [self] in
+            var isBusy = true
             while true {
-                wait(milliseconds: interval)
+                // A time limit of -1 is none. Without a pipe nobody can wake it.
+                wait(milliseconds: isBusy || reading < 0 ? interval : -1)
                 guard !isStopped.load(ordering: .acquiring) else { return }
-                work()
+                isBusy = work()
             }
         }
         thread.name = name
