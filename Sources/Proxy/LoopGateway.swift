@@ -23,7 +23,8 @@ package final class LoopGateway: RequestService {
         watch = LoopWatch(curl.eventLoop, metrics: metrics)
         recorder = plan.accessLog?.makeRecorder()
         tracer = plan.tracing.map { LoopTracer($0, eventLoop: curl.eventLoop) }
-        current = LoopService(plan: plan, curl: curl, metrics: metrics, recorder: recorder, tracer: tracer)
+        current = LoopService(
+            plan: plan, curl: curl, metrics: metrics, watch: watch, recorder: recorder, tracer: tracer)
     }
 
     /// Serves by `plan` from the next request on. Requests in flight end by the plan that they began with.
@@ -36,8 +37,8 @@ package final class LoopGateway: RequestService {
             tracer = plan.tracing.map { LoopTracer($0, eventLoop: curl.eventLoop) }
         }
         current = LoopService(
-            plan: plan, curl: curl, metrics: metrics, recorder: plan.accessLog == nil ? nil : recorder,
-            tracer: tracer, after: previous)
+            plan: plan, curl: curl, metrics: metrics, watch: watch,
+            recorder: plan.accessLog == nil ? nil : recorder, tracer: tracer, after: previous)
         previous.letGo(inFavourOf: current)
         earlier.removeAll { $0.service == nil }
         earlier.append(Earlier(service: previous))
@@ -93,7 +94,10 @@ package final class LoopGateway: RequestService {
 
     func connectionFailed(_ error: HTTP2ConnectionError) { current.metrics.connectionFailed(error.name) }
     func connectionEvicted() { current.metrics.connectionEvicted() }
-    func connectionOpened() { current.metrics.connectionOpened() }
+    func connectionOpened() {
+        watch.workBegan()
+        current.metrics.connectionOpened()
+    }
     func connectionClosed() { current.metrics.connectionClosed() }
     func streamOpened() { current.metrics.streamOpened() }
     func streamClosed() { current.metrics.streamClosed() }

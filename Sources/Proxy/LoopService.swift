@@ -16,6 +16,7 @@ final class LoopService {
     let pools: [UpstreamPool]
     let tokens: TokenCache
     let metrics: LoopMetrics
+    let watch: LoopWatch
     let recorder: AccessRecorder?
     /// Nil where no spans are made.
     let tracer: LoopTracer?
@@ -31,12 +32,13 @@ final class LoopService {
     /// - Parameter previous: what served until now: what the two plans have in common is taken over from it.
     /// - Precondition: on `curl`'s event loop.
     init(
-        plan: ServingPlan, curl: CurlLoop, metrics: LoopMetrics, recorder: AccessRecorder?,
+        plan: ServingPlan, curl: CurlLoop, metrics: LoopMetrics, watch: LoopWatch, recorder: AccessRecorder?,
         tracer: LoopTracer? = nil, after previous: LoopService? = nil
     ) {
         self.eventLoop = curl.eventLoop
         self.plan = plan
         self.metrics = metrics
+        self.watch = watch
         let succession = PoolSuccession(from: previous?.upstreamNumbers ?? [], to: plan.upstreams.map(\.number))
         self.pools = plan.upstreams.indices.map { index in
             succession.taken[index].flatMap { previous?.pools[$0] } ?? Self.pool(index, plan, curl, metrics)
@@ -74,6 +76,7 @@ final class LoopService {
     // MARK: Requests
 
     func begin(_ request: InboundRequest, _ writer: consuming ResponseWriter) -> any ExchangeSink {
+        watch.workBegan()
         let hasRoom = plan.requestsInFlight.begin(limit: plan.requestLimit)
         let exchange = Exchange(request, writer, service: self)
         if !hasRoom {

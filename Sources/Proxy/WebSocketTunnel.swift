@@ -57,6 +57,7 @@ final class WebSocketTunnel: UpstreamResponseReceiver {
             exchange?.upstreamSent(body)
         case .pass:
             lastActivity = .now()
+            exchange?.service.watch.workBegan()
             pass(body)
         case .close(let end, let close):
             pass(body.getSlice(at: body.readerIndex, length: end) ?? ByteBuffer())
@@ -110,6 +111,7 @@ final class WebSocketTunnel: UpstreamResponseReceiver {
             return false
         case .pass:
             lastActivity = .now()
+            exchange?.service.watch.workBegan()
             return upstream?.send(body: bytes) ?? true
         }
     }

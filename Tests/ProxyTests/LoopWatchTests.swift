@@ -39,6 +39,86 @@ struct LoopWatchTests {
         return Int(metrics.stalls.value)
     }
 
+    /// A loop and its watch.
+    struct Watched {
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        let metrics = LoopMetrics(MetricsLabels(routes: [], upstreams: [], denialReasons: []))
+        let watch: NIOLoopBound<LoopWatch>
+        var loop: any EventLoop { group.next() }
+
+        init() throws {
+            let (loop, metrics) = (group.next(), metrics)
+            watch = try loop.submit { NIOLoopBound(LoopWatch(loop, metrics: metrics), eventLoop: loop) }.wait()
+        }
+
+        func close() throws {
+            try loop.submit { [watch] in watch.value.close() }.wait()
+            try group.syncShutdownGracefully()
+        }
+
+        /// Lets the loop be silent for so long.
+        func pass(milliseconds: Int64) throws {
+            try loop.scheduleTask(in: .milliseconds(milliseconds)) {}.futureResult.wait()
+        }
+
+        /// How often the loop has gone to sleep.
+        func sleeps() throws -> Int {
+            try loop.submit {
+                var usage = rusage()
+                _ = unsafe getrusage(1, &usage)  // RUSAGE_THREAD (getrusage(2)), which Glibc does not export
+                return usage.ru_nvcsw
+            }.wait()
+        }
+    }
+
+    @Test("A loop whose clients are silent is not woken a hundred times a second")
+    func idle() throws {
+        let watched = try Watched()
+        for _ in 0..<100 { watched.metrics.connectionOpened() }
+        try watched.pass(milliseconds: 200)
+        let before = try watched.sleeps()
+        try watched.pass(milliseconds: 500)
+        #expect(try watched.sleeps() - before < 15)
+        try watched.close()
+    }
+
+    @Test("A stall that ends a silence is counted, whenever in the silence it begins")
+    func afterSilence() throws {
+        let watched = try Watched()
+        watched.metrics.connectionOpened()
+        for number in 0..<10 {
+            try watched.pass(milliseconds: 200 + Int64(number) * 10)
+            let before = watched.metrics.stalls.value
+            try watched.loop.submit {
+                watched.watch.value.workBegan()
+                let end = Self.seconds(CLOCK_THREAD_CPUTIME_ID) + 0.0505
+                while Self.seconds(CLOCK_THREAD_CPUTIME_ID) < end {}
+            }.wait()
+            try watched.pass(milliseconds: 20)
+            #expect(watched.metrics.stalls.value == before + 1)
+        }
+        try watched.close()
+    }
+
+    @Test("A request that waits for its backend keeps the watch awake, and an open WebSocket does not")
+    func waiting() throws {
+        let watched = try Watched()
+        watched.metrics.requestBegan()
+        try watched.pass(milliseconds: 500)
+        try watched.loop.submit {
+            let end = Self.seconds(CLOCK_THREAD_CPUTIME_ID) + 0.0505
+            while Self.seconds(CLOCK_THREAD_CPUTIME_ID) < end {}
+        }.wait()
+        try watched.pass(milliseconds: 20)
+        #expect(watched.metrics.stalls.value == 1)
+        watched.metrics.webSocketOpened()
+        try watched.pass(milliseconds: 200)
+        let before = try watched.sleeps()
+        try watched.pass(milliseconds: 500)
+        #expect(try watched.sleeps() - before < 15)
+        try watched.close()
+    }
+
     @Test("Each of more than 50 ms is counted, whenever it begins, and none that is clearly shorter")
     func counted() throws {
         #expect(try Self.stalls(of: 0.0505, times: 20) == 20)

@@ -183,8 +183,8 @@ package final class LoopMetrics: Sendable {
 
     package func webSocketClosed() { webSocketsOpen.add(-1) }
 
-    /// Whether connections of clients are open on this loop.
-    package var hasClients: Bool { connectionsOpen.value > 0 }
+    /// Whether requests are under way on this loop. A WebSocket that is open need not have anything to do.
+    package var hasWork: Bool { requestsInFlight.value > webSocketsOpen.value }
 
     /// The loop was kept from all its connections for so long.
     package func stalled(microseconds: Int64) {
