@@ -48,6 +48,7 @@ enum HTTPDate {
         let year = month < 2 ? numbers[1] - 1 : numbers[1]
         let dayOfYear = (153 * ((month + 10) % 12) + 2) / 5 + numbers[0] - 1
         let days = 365 * year + year / 4 - year / 100 + year / 400 + dayOfYear - 719_468
-        return Date(timeIntervalSince1970: TimeInterval(days * 86_400 + numbers[2] * 3600 + numbers[3] * 60 + numbers[4]))
+        let seconds = numbers[2] * 3600 + numbers[3] * 60 + numbers[4]
+        return Date(timeIntervalSince1970: TimeInterval(days * 86_400 + seconds))
     }
 }

@@ -1,4 +1,5 @@
 import Foundation
+
 #if canImport(FoundationNetworking)
     import FoundationNetworking
 #endif
@@ -208,7 +209,8 @@ extension StoredSession {
         accessToken = response.token
         receivedAt = now
         // Unless the token says its end, it is tried for a day.
-        expiresAt = TokenTimes(of: response.token).map { Date(timeIntervalSince1970: $0.exp) }
+        expiresAt =
+            TokenTimes(of: response.token).map { Date(timeIntervalSince1970: $0.exp) }
             ?? now.addingTimeInterval(2 * 24 * 3600)
         user = response.user ?? user
     }
