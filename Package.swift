@@ -34,6 +34,7 @@ let package = Package(
     products: [
         .executable(name: "gatehouse", targets: ["gatehouse"]),
         .library(name: "GatehouseClient", targets: ["GatehouseClient"]),
+        .executable(name: "client-sample", targets: ["ClientSample"]),
         .library(name: "GatehouseClientTesting", targets: ["GatehouseClientTesting"]),
     ],
     dependencies: [
@@ -53,6 +54,9 @@ let package = Package(
     targets: [
         // The app's half, for Apple's systems and Linux. Apps build it alone: it depends on nothing of the gateway's.
         .target(name: "GatehouseClient", swiftSettings: safe),
+        .executableTarget(
+            name: "ClientSample", dependencies: ["GatehouseClient"], path: "deploy/example-app/command-line",
+            swiftSettings: safe),
         // A gateway in the app's own process, for its tests and previews.
         .target(name: "GatehouseClientTesting", dependencies: ["GatehouseClient"], swiftSettings: safe),
         .testTarget(

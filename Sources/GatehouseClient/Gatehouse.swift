@@ -54,30 +54,22 @@ public actor Gatehouse {
     }
 
     /// The present state and each later one. The first value is there at once; ``restore()`` replaces `.restoring`.
-    public nonisolated var states: AsyncStream<SessionState> {
-        AsyncStream { continuation in
-            let id = UUID()
-            continuation.onTermination = { _ in Task { await self.forgetObserver(id) } }
-            Task { await self.observe(continuation, id) }
-        }
+    public var states: AsyncStream<SessionState> {
+        let (stream, continuation) = AsyncStream<SessionState>.makeStream()
+        let id = UUID()
+        continuation.onTermination = { _ in Task { await self.forgetObserver(id) } }
+        stateObservers[id] = continuation
+        continuation.yield(state)
+        return stream
     }
 
     /// What happens to the session from now on.
-    public nonisolated var events: AsyncStream<SessionEvent> {
-        AsyncStream { continuation in
-            let id = UUID()
-            continuation.onTermination = { _ in Task { await self.forgetObserver(id) } }
-            Task { await self.observe(continuation, id) }
-        }
-    }
-
-    private func observe(_ continuation: AsyncStream<SessionState>.Continuation, _ id: UUID) {
-        stateObservers[id] = continuation
-        continuation.yield(state)
-    }
-
-    private func observe(_ continuation: AsyncStream<SessionEvent>.Continuation, _ id: UUID) {
+    public var events: AsyncStream<SessionEvent> {
+        let (stream, continuation) = AsyncStream<SessionEvent>.makeStream()
+        let id = UUID()
+        continuation.onTermination = { _ in Task { await self.forgetObserver(id) } }
         eventObservers[id] = continuation
+        return stream
     }
 
     private func forgetObserver(_ id: UUID) {
