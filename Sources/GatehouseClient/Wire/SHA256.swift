@@ -7,7 +7,7 @@
 #else
     import Foundation
 
-    /// SHA-256 (FIPS 180-4, section 6.2), where the system brings none. It hashes nonces only.
+    /// SHA-256 (FIPS 180-4, section 6.2), where the system brings none: for nonces, and in tests.
     enum SHA256 {
         private static let constants: [UInt32] = primes(64).map { fraction(cbrt(Double($0))) }
 
