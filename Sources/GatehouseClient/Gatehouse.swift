@@ -25,6 +25,7 @@ public actor Gatehouse {
     /// The gateway's clock ahead of the device's, from the last response.
     var clockOffset: TimeInterval = 0
     var restoring: Task<Void, Never>?
+    var takingOver: Task<User?, any Error>?
     /// Whether somebody is signed in, as of now.
     public internal(set) var state = SessionState.restoring
     var stateObservers: [UUID: AsyncStream<SessionState>.Continuation] = [:]

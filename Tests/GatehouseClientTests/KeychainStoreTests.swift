@@ -83,7 +83,7 @@ struct KeychainStoreTests {
             Issue.record("\(failure)")
             return
         }
-        #expect(reason.contains("keychain-access-groups") && reason.contains("TEAM.shared") && reason.contains("-34018"))
+        #expect(["keychain-access-groups", "TEAM.shared", "-34018"].allSatisfy { reason.contains($0) })
         #expect(throws: StoreFailure.self) { try store(group: "TEAM.shared").replace(nil, with: two) }
         #expect(try store().read() == one)
         #expect(!keychain.calls.contains(.delete))

@@ -82,7 +82,7 @@ extension Gatehouse {
     }
 
     /// The user in a response of either family, which is in use and stored from then on.
-    private func took(_ response: JSONValue) async throws -> User {
+    func took(_ response: JSONValue) async throws -> User {
         let isWrapped = session?.kind == .apple && response["user"] != nil
         let user = User(fields: isWrapped ? response["user"] ?? .null : response)
         guard case .object = user.fields else { throw GatehouseError.unexpectedResponse(status: 200) }

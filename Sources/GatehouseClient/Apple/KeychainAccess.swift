@@ -18,6 +18,21 @@ public enum KeychainStatus {
     /// The item cannot be read before the device is unlocked.
     public static let interactionNotAllowed: Int32 = -25308
     public static let missingEntitlement: Int32 = -34018
+
+    /// - Returns: whether the status is success; false for `other`.
+    /// - Throws: ``StoreFailure`` for any third one.
+    static func succeeded(_ status: Int32, unless other: Int32, _ accessGroup: String?) throws -> Bool {
+        switch status {
+        case success: return true
+        case other: return false
+        case interactionNotAllowed: throw StoreFailure.locked
+        case missingEntitlement:
+            let group = accessGroup.map { "the access group \($0)" } ?? "an access group of its own"
+            throw StoreFailure.failed(
+                "the app's entitlement keychain-access-groups lacks \(group), or the app is not signed (-34018)")
+        default: throw StoreFailure.failed("the Keychain returned error \(status)")
+        }
+    }
 }
 
 /// When an item can be read. Neither kind is in backups that another device can restore.

@@ -92,18 +92,7 @@ public struct KeychainStore: SessionStore {
 
     static func digest(_ data: Data) -> Data { Data(SHA256.hash(Array(data))) }
 
-    /// - Returns: whether the status is success; false for `other`.
-    /// - Throws: ``StoreFailure`` for any third one.
     private func succeeded(_ status: Int32, unless other: Int32) throws -> Bool {
-        switch status {
-        case KeychainStatus.success: return true
-        case other: return false
-        case KeychainStatus.interactionNotAllowed: throw StoreFailure.locked
-        case KeychainStatus.missingEntitlement:
-            let group = query.accessGroup.map { "the access group \($0)" } ?? "an access group of its own"
-            throw StoreFailure.failed(
-                "the app's entitlement keychain-access-groups lacks \(group), or the app is not signed (-34018)")
-        default: throw StoreFailure.failed("the Keychain returned error \(status)")
-        }
+        try KeychainStatus.succeeded(status, unless: other, query.accessGroup)
     }
 }

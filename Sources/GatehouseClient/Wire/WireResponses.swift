@@ -29,8 +29,9 @@ struct SessionResponse: Decodable {
 
 struct UserResponse: Decodable { var user: User }
 
-/// The times in a token of the gateway's own. They only say when to refresh; nothing is trusted for them.
+/// Claims of a token. They only say when to refresh, and who it is until the gateway says; nothing is trusted for them.
 struct TokenTimes: Decodable {
+    var sub: String?
     var iat: TimeInterval?
     var exp: TimeInterval
 
