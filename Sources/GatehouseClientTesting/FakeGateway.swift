@@ -1,8 +1,9 @@
 public import Foundation
+public import GatehouseClient
+
 #if canImport(FoundationNetworking)
     public import FoundationNetworking
 #endif
-public import GatehouseClient
 
 /// A gateway in this process: a transport that answers as the real one does, for tests and previews.
 ///
@@ -21,17 +22,22 @@ public final class FakeGateway: Transport, @unchecked Sendable {
     /// Seconds after which a session ends, however often it is refreshed.
     public let sessionLifetime: TimeInterval
 
+    /// Whether responses have `Date`, as servers in front of a gateway add it.
+    public let sendsDate: Bool
+
     /// The URL to configure the client with.
     public static let url = URL(string: "https://gateway.example") ?? URL(fileURLWithPath: "/")
 
     public init(
         clock: any ClientClock = SystemClock(), accessTokenLifetime: TimeInterval = 3600,
-        sessionTokenLifetime: TimeInterval = 30 * 24 * 3600, sessionLifetime: TimeInterval = 365 * 24 * 3600
+        sessionTokenLifetime: TimeInterval = 30 * 24 * 3600, sessionLifetime: TimeInterval = 365 * 24 * 3600,
+        sendsDate: Bool = false
     ) {
         self.clock = clock
         self.accessTokenLifetime = accessTokenLifetime
         self.sessionTokenLifetime = sessionTokenLifetime
         self.sessionLifetime = sessionLifetime
+        self.sendsDate = sendsDate
     }
 
     func locked<Value>(_ body: (inout FakeState) throws -> Value) rethrows -> Value {
@@ -85,7 +91,8 @@ public final class FakeGateway: Transport, @unchecked Sendable {
         }
         switch fault {
         case .noConnection: throw URLError(.cannotConnectToHost)
-        case .response(let status, let body, let headers): return try response(request, status, headers, Data(body.utf8))
+        case .response(let status, let body, let headers):
+            return try response(request, status, headers, Data(body.utf8))
         case .heldBefore(let hold): await hold.wait()
         default: break
         }
@@ -132,7 +139,7 @@ public final class FakeGateway: Transport, @unchecked Sendable {
         } catch {
             reply = FakeRefusal.badJSON.reply(requestID: requestID, deniesSuccess: path.hasPrefix("/api/auth/"))
         }
-        reply.headers["Date"] = Self.httpDate(clock.now)
+        if sendsDate { reply.headers["Date"] = Self.httpDate(clock.now) }
         reply.headers["X-Request-Id"] = requestID
         reply.headers["Cache-Control"] = "no-store"
         if reply.body != nil { reply.headers["Content-Type"] = "application/json" }

@@ -81,7 +81,8 @@ struct RealBackend: Backend {
     var clock: any ClientClock { SystemClock() }
 
     private func ask(_ path: String, _ query: [String: String]) async throws -> JSONValue {
-        var components = try #require(URLComponents(url: control.appendingPathComponent(path), resolvingAgainstBaseURL: false))
+        let asked = URLComponents(url: control.appendingPathComponent(path), resolvingAgainstBaseURL: false)
+        var components = try #require(asked)
         components.queryItems = query.map { URLQueryItem(name: $0.key, value: $0.value) }
         let (response, body) = try await session.send(URLRequest(url: #require(components.url)), uploading: nil)
         var data = Data()

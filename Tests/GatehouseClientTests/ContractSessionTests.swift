@@ -144,7 +144,6 @@ struct ContractSessionTests {
             #expect(response.statusCode == 401)
             #expect(response.value(forHTTPHeaderField: "WWW-Authenticate") == challenge)
             #expect(response.value(forHTTPHeaderField: "Cache-Control") == "no-store")
-            #expect(response.value(forHTTPHeaderField: "Date") != nil)
             let error = try JSONDecoder().decode([String: JSONValue].self, from: data)
             #expect(error.keys.sorted() == ["error", "message", "requestId", "statusCode"])
             #expect(error["requestId"]?.text == response.value(forHTTPHeaderField: "X-Request-Id"))
