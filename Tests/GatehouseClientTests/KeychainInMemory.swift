@@ -1,6 +1,7 @@
 import Foundation
-import GatehouseClient
 import Testing
+
+@testable import GatehouseClient
 
 /// A Keychain in memory, with the rules and status codes of the real one.
 final class KeychainInMemory: KeychainAccess, @unchecked Sendable {
@@ -37,12 +38,13 @@ final class KeychainInMemory: KeychainAccess, @unchecked Sendable {
 
     func add(_ item: KeychainItem) -> Int32 {
         mutex.withLock {
-            if let status = begin(.add, item.accessGroup) { return status }
+            if let status = begin(.add, item.attributes.accessGroup) { return status }
             var item = item
-            item.accessGroup = item.accessGroup ?? groups.first
+            item.attributes.accessGroup = item.attributes.accessGroup ?? groups.first
             guard isReadable(item.accessibility) else { return KeychainStatus.interactionNotAllowed }
             // The primary key: neither the digest nor the accessibility is part of it.
-            let key = KeychainQuery(service: item.service, account: item.account, accessGroup: item.accessGroup)
+            var key = item.attributes
+            key.digest = nil
             guard !items.contains(where: { fits($0, key) }) else { return KeychainStatus.duplicateItem }
             items.append(item)
             return KeychainStatus.success
@@ -57,7 +59,7 @@ final class KeychainInMemory: KeychainAccess, @unchecked Sendable {
             guard found.allSatisfy({ isReadable(items[$0].accessibility) }) else {
                 return KeychainStatus.interactionNotAllowed
             }
-            for index in found { (items[index].data, items[index].digest) = (data, digest) }
+            for index in found { (items[index].data, items[index].attributes.digest) = (data, digest) }
             return KeychainStatus.success
         }
     }
@@ -84,9 +86,10 @@ final class KeychainInMemory: KeychainAccess, @unchecked Sendable {
     }
 
     private func fits(_ item: KeychainItem, _ query: KeychainQuery) -> Bool {
-        item.service == query.service && item.account == query.account && groups.contains(item.accessGroup ?? "")
-            && (query.accessGroup == nil || query.accessGroup == item.accessGroup)
-            && (query.digest == nil || query.digest == item.digest)
+        let own = item.attributes
+        return own.service == query.service && own.account == query.account && groups.contains(own.accessGroup ?? "")
+            && (query.accessGroup == nil || query.accessGroup == own.accessGroup)
+            && (query.digest == nil || query.digest == own.digest)
     }
 
     private func isReadable(_ accessibility: KeychainAccessibility?) -> Bool {

@@ -24,7 +24,7 @@ struct KeychainStoreTests {
         #expect(try store().read() == two)
         let item = try #require(keychain.stored.first)
         #expect(keychain.stored.count == 1)
-        #expect(item.digest == KeychainStore.digest(two))
+        #expect(item.attributes.digest == KeychainStore.digest(two))
         #expect(item.accessibility == .afterFirstUnlock)
         #expect(try store().replace(two, with: nil))
         #expect(keychain.stored.isEmpty)
@@ -120,7 +120,7 @@ struct KeychainStoreTests {
         #expect(try store().replace(nil, with: one))
         keychain.groups = ["TEAM.app", "TEAM.shared"]
         #expect(try store(group: "TEAM.shared").read() == one)
-        #expect(keychain.stored.map(\.accessGroup) == ["TEAM.shared"])
+        #expect(keychain.stored.map(\.attributes.accessGroup) == ["TEAM.shared"])
         #expect(try store(group: "TEAM.shared").replace(one, with: two))
         keychain.groups = ["TEAM.extension", "TEAM.shared"]
         #expect(try store(group: "TEAM.shared").read() == two)
@@ -132,7 +132,7 @@ struct KeychainStoreTests {
         keychain.groups = ["TEAM.app", "TEAM.shared"]
         keychain.failures = [(.add, -25291)]
         #expect(throws: StoreFailure.self) { try store(group: "TEAM.shared").read() }
-        #expect(keychain.stored.map(\.accessGroup) == ["TEAM.app"])
+        #expect(keychain.stored.map(\.attributes.accessGroup) == ["TEAM.app"])
         #expect(try store(group: "TEAM.shared").read() == one)
     }
 
@@ -143,15 +143,13 @@ struct KeychainStoreTests {
         let other = store(group: "TEAM.shared")
         keychain.meanwhile = (.add, { [one] () throws in #expect(try other.read() == one) })
         #expect(try store(group: "TEAM.shared").read() == one)
-        #expect(keychain.stored.map(\.accessGroup) == ["TEAM.shared"])
+        #expect(keychain.stored.map(\.attributes.accessGroup) == ["TEAM.shared"])
     }
 
     @Test("An item without a digest, which something else wrote, can be replaced")
     func withoutDigest() throws {
-        keychain.put(
-            KeychainItem(
-                service: "com.example", account: "session", accessGroup: "TEAM.app", accessibility: .afterFirstUnlock,
-                digest: nil, data: one))
+        let attributes = KeychainQuery(service: "com.example", account: "session", accessGroup: "TEAM.app")
+        keychain.put(KeychainItem(attributes: attributes, accessibility: .afterFirstUnlock, data: one))
         #expect(try store().replace(one, with: two))
         #expect(try store().read() == two)
     }

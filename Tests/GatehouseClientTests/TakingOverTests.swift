@@ -39,6 +39,12 @@ final class ScriptedTransport: Transport, @unchecked Sendable {
     }
 }
 
+private struct ClockWithoutPauses: ClientClock {
+    var now: Date { Date() }
+    var uptime: TimeInterval { SystemClock().uptime }
+    func pause(seconds: TimeInterval) async throws {}
+}
+
 @Suite("Taking over the tokens of older versions")
 struct TakingOverTests {
     private static let user: JSONValue = .object(["id": "6f1a", "email": "ada@example.com"])
@@ -74,21 +80,23 @@ struct TakingOverTests {
 
     /// A token of the older version in the Keychain.
     private func old(
-        _ data: Data = Data("old".utf8), token: @escaping @Sendable (Data) -> LegacyToken? = { LegacyToken(text: $0) }
+        _ data: Data = Data("old".utf8),
+        token: @escaping @Sendable (Data) -> LegacyToken? = { LegacyToken(String(decoding: $0, as: UTF8.self)) }
     ) -> LegacyTokens {
-        let item = KeychainItem(
-            service: "old", account: "token", accessGroup: "TEAM.app", accessibility: nil, digest: nil, data: data)
-        keychain.put(item)
+        let attributes = KeychainQuery(service: "old", account: "token", accessGroup: "TEAM.app")
+        keychain.put(KeychainItem(attributes: attributes, accessibility: nil, data: data))
         return .keychain(keychain, service: "old", account: "token", token: token)
     }
 
-    private var services: [String] { keychain.stored.map(\.service) }
+    private var services: [String] { keychain.stored.map(\.attributes.service) }
 
     @Test("A refresh token goes on as a session that the store has, with the user of me, and is removed from its place")
     func refreshToken() async throws {
         let source = old { data in
             let text = String(decoding: data, as: UTF8.self)
-            return LegacyToken(text, clientID: "2example", deviceKey: "eu_1", deviceID: "d-1")
+            var token = LegacyToken(text)
+            (token.clientID, token.deviceKey, token.deviceID) = ("2example", "eu_1", "d-1")
+            return token
         }
         let client = try client()
         let user = try await client.takeOver(from: [source])
@@ -118,7 +126,11 @@ struct TakingOverTests {
     @Test("A session of Sign in with Apple goes on")
     func appleSession() async throws {
         let client = try client()
-        let source = old { LegacyToken(String(decoding: $0, as: UTF8.self), isSession: true) }
+        let source = old { data in
+            var token = LegacyToken(String(decoding: data, as: UTF8.self))
+            token.isSession = true
+            return token
+        }
         #expect(try await client.takeOver(from: [source])?.email == "ada@example.com")
         #expect(transport.sent.map(\.path) == ["/api/auth/refresh", "/api/auth/me"])
         #expect(transport.sent.first?.bearer == "Bearer old")
@@ -132,7 +144,8 @@ struct TakingOverTests {
             "cognitoUserPoolTokens": {"accessToken": "a", "idToken": "i", "refreshToken": "r"}}}}
             """#
         let token = try #require(LegacyToken(amplify: Data(record.utf8)))
-        #expect(token == LegacyToken("r", deviceKey: "eu_2"))
+        #expect(token.token == Secret("r"))
+        #expect(token.deviceKey == "eu_2")
         #expect(LegacyToken(amplify: Data(#"{"noCredentials": {}}"#.utf8)) == nil)
         #expect(LegacyToken(amplify: Data("no JSON".utf8)) == nil)
     }
@@ -181,10 +194,9 @@ struct TakingOverTests {
     func offline() async throws {
         let transport = ScriptedTransport { _ in throw URLError(.notConnectedToInternet) }
         let source = old()
-        var configuration = Configuration(url: try #require(URL(string: "https://api.example.com")))
-        configuration.signInRetries = 0
         let client = Gatehouse(
-            configuration, store: KeychainStore(keychain, service: "new"), transport: transport)
+            Configuration(url: try #require(URL(string: "https://api.example.com"))),
+            store: KeychainStore(keychain, service: "new"), transport: transport, clock: ClockWithoutPauses())
         await #expect(throws: GatehouseError.network(URLError(.notConnectedToInternet))) {
             try await client.takeOver(from: [source])
         }
@@ -308,8 +320,9 @@ struct TakingOverTests {
         _ = await (first.restore(), second.restore())
         let source = LegacyTokens(read: { LegacyToken("old") }, remove: {})
         #expect(try await first.takeOver(from: [source])?.id == "6f1a")
-        #expect(try await second.takeOver(from: [source])?.id == "6f1a")
-        try await first.refresh()
-        #expect(await first.state.user?.id == "6f1a")
+        #expect(try await second.takeOver(from: [source]) == nil)
+        #expect(await second.state.user?.id == "6f1a")
+        #expect(await first.session?.generation == second.session?.generation)
+        #expect(await first.device().id == second.device().id)
     }
 }

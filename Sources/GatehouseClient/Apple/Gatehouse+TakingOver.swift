@@ -23,11 +23,11 @@ extension Gatehouse {
 
     private func takenOver(_ sources: [LegacyTokens]) async throws -> User? {
         guard await restore() != .locked else { throw GatehouseError.deviceLocked }
-        for source in sources {
-            guard isUnused else { return nil }
-            guard let token = try await storing({ try await source.read() }) else { continue }
-            guard isUnused else { return nil }
-            return try await takenOver(token, source)
+        for source in sources where isUnused {
+            guard let token = try await storing({ try await source.read() }), !token.token.text.isEmpty else {
+                continue
+            }
+            return isUnused ? try await takenOver(token, source) : nil
         }
         return nil
     }
@@ -37,59 +37,36 @@ extension Gatehouse {
 
     private func takenOver(_ token: LegacyToken, _ source: LegacyTokens) async throws -> User? {
         if let id = token.deviceID { item = StoredItem(deviceID: id) }
-        let (new, lifetime) = try await exchanged(token)
+        let old = StoredSession(
+            generation: UUID(), kind: token.isSession ? .apple : .cognito, accessToken: token.token,
+            receivedAt: gatewayNow, expiresAt: gatewayNow, user: User(fields: .object([:])))
+        var members: [String: JSONValue] = [:]
+        members["client_id"] = token.clientID.map { .string($0) }
+        members["device_key"] = token.deviceKey.map { .string($0) }
+        var new = try await requestTokens(old, adding: members)
         guard isUnused else { return nil }  // somebody has signed in meanwhile
+        // Until the gateway has said more about the user.
+        if new.user == old.user, let id = TokenTimes(of: new.accessToken)?.sub {
+            new.user = User(fields: .object(["id": .string(id)]))
+        }
         // In memory first: the token is used up by now.
-        endOfToken = (new.accessToken, clock.uptime + lifetime)
         use(new)
         report(.signedIn(new.user))
-        let isStored = try await storing {
-            switch try await self.store(new, inPlaceOf: token.token) {
-            case .stored: break
-            case .overtaken(let other): if self.session?.generation == new.generation { self.use(other) }
-            case .replaced:
-                if self.session?.generation == new.generation { self.take(self.stored) }
-                return false
-            }
-            guard self.session?.generation == new.generation else { return false }
-            let found = try await self.store.read()
-            let item = try found.map { try JSONDecoder().decode(StoredItem.self, from: $0) }
-            guard item?.session?.generation == new.generation else {
+        try await storing {
+            let storing = try await self.store(new, inPlaceOf: token.token)
+            guard self.session?.generation == new.generation else { return }
+            guard case .stored = storing else { return self.take(self.stored) }
+            let found = try await self.store.read().map { try JSONDecoder().decode(StoredItem.self, from: $0) }
+            guard found?.session?.generation == new.generation else {
                 throw StoreFailure.failed("the session could not be read back")
             }
             try await source.remove()
-            return true
         }
-        guard isStored, session?.generation == new.generation else { return nil }
+        guard let session, session.generation == new.generation else { return nil }
+        // Without ``presence``: nobody has asked to use the session.
         let family = new.kind == .apple ? AccountCall.Family.session : .account
-        let me: JSONValue = try await send(AccountCall(.get, "me", of: family, bearer: new.accessToken, repeats: 1))
-        guard session?.generation == new.generation else { return nil }
-        return try await took(me)
-    }
-
-    private func exchanged(_ token: LegacyToken) async throws -> (StoredSession, lifetime: TimeInterval) {
-        var new = StoredSession(
-            generation: token.generation, kind: token.isSession ? .apple : .cognito, accessToken: token.token,
-            receivedAt: gatewayNow, expiresAt: gatewayNow, user: User(fields: .object([:])))
-        if token.isSession {
-            let call = AccountCall(
-                .post, "refresh", of: .session, bearer: token.token, repeats: configuration.signInRetries)
-            let response: SessionResponse = try await send(call)
-            new.accept(response, now: gatewayNow)
-        } else {
-            var body: [String: JSONValue] = ["refresh_token": .string(token.token.text)]
-            body["client_id"] = token.clientID.map { .string($0) }
-            body["device_key"] = token.deviceKey.map { .string($0) }
-            body["device_info"] = await device().json
-            let tokens: TokensResponse = try await send(
-                AccountCall(.post, "refresh", body: body, repeats: configuration.signInRetries))
-            new.accept(tokens, now: gatewayNow)
-        }
-        // Until the gateway has said more about the user.
-        if case .object([:]) = new.user.fields, let id = TokenTimes(of: new.accessToken)?.sub {
-            new.user = User(fields: .object(["id": .string(id)]))
-        }
-        return (new, new.lifetime)
+        let me: JSONValue = try await send(AccountCall(.get, "me", of: family, bearer: session.accessToken, repeats: 1))
+        return self.session?.generation == new.generation ? try await took(me) : nil
     }
 
     private func storing<Value: Sendable>(_ body: () async throws -> Value) async throws -> Value {
@@ -100,16 +77,5 @@ extension Gatehouse {
         } catch {
             throw GatehouseError.storage(Self.reason(error))
         }
-    }
-}
-
-extension LegacyToken {
-    /// The same in each process that takes this token over, so that they share one session.
-    fileprivate var generation: UUID {
-        let h = SHA256.hash(Array(token.text.utf8))
-        return UUID(
-            uuid: (
-                h[0], h[1], h[2], h[3], h[4], h[5], h[6], h[7], h[8], h[9], h[10], h[11], h[12], h[13], h[14], h[15]
-            ))
     }
 }

@@ -7,16 +7,15 @@ public struct KeychainStore: SessionStore {
     private let query: KeychainQuery
     private let accessibility: KeychainAccessibility
 
-    /// - Parameters:
-    ///   - accessGroup: the group that the app's entitlements name, with the team's prefix; nil for the app's own. If an
-    ///     item of another group of the app is found, it moves to this one.
+    /// - Parameter accessGroup: the group that the app's entitlements name, with the team's prefix; nil for the app's
+    ///   own. An item that is found in another group of the app moves to this one.
     public init(
-        _ keychain: any KeychainAccess, service: String, account: String = "session", accessGroup: String? = nil,
+        _ keychain: any KeychainAccess, service: String, accessGroup: String? = nil,
         accessibility: KeychainAccessibility = .afterFirstUnlock
     ) {
         self.keychain = keychain
         self.accessibility = accessibility
-        query = KeychainQuery(service: service, account: account, accessGroup: accessGroup)
+        query = KeychainQuery(service: service, account: "session", accessGroup: accessGroup)
     }
 
     public func read() throws -> Data? { try found()?.data }
@@ -25,34 +24,31 @@ public struct KeychainStore: SessionStore {
         let current = try found()
         guard current?.data == old else { return false }
         guard let current else {
-            guard let new else { return true }
-            return try succeeded(keychain.add(item(new)), unless: KeychainStatus.duplicateItem)
+            return try new.map { try succeeded(keychain.add(item($0)), unless: KeychainStatus.duplicateItem) } ?? true
         }
         // The digest is in the query: once another process has written, the item is not found.
-        let unchanged = exactly(current)
-        guard let new else {
-            return try succeeded(keychain.delete(unchanged), unless: KeychainStatus.itemNotFound)
-        }
-        if current.accessibility == accessibility {
-            let status = keychain.update(unchanged, data: new, digest: Self.digest(new))
+        if let new, current.accessibility == accessibility {
+            let status = keychain.update(current.attributes, data: new, digest: Self.digest(new))
             return try succeeded(status, unless: KeychainStatus.itemNotFound)
         }
-        guard try succeeded(keychain.delete(unchanged), unless: KeychainStatus.itemNotFound) else { return false }
-        let status = keychain.add(item(new, in: current.accessGroup))
+        guard try succeeded(keychain.delete(current.attributes), unless: KeychainStatus.itemNotFound) else {
+            return false
+        }
+        guard let new else { return true }
+        let status = keychain.add(item(new, in: current.attributes.accessGroup))
         if status != KeychainStatus.success, status != KeychainStatus.duplicateItem { _ = keychain.add(current) }
         return try succeeded(status, unless: KeychainStatus.duplicateItem)
     }
 
     /// Deletes what an earlier installation of the app left, since the Keychain outlasts the app. Call it before
-    /// ``Gatehouse/restore()`` if a reinstallation must sign out; by default it does not.
+    /// ``Gatehouse/restore()``, from the first version on that uses the client, if a reinstallation must sign out.
     ///
-    /// - Parameter defaults: where the installation leaves its mark. Call this from the first version on that uses the
-    ///   client: an installation without the mark counts as a new one.
+    /// - Parameter defaults: where the installation leaves its mark.
     /// - Throws: ``StoreFailure``. Nothing is deleted before the first unlock, when defaults read as empty.
     public func endWithInstallation(markedIn defaults: UserDefaults, key: String = "GatehouseInstallation") throws {
-        guard let data = try read() else { return defaults.set(true, forKey: key) }
+        let data = try read()
         guard !defaults.bool(forKey: key) else { return }
-        if try replace(data, with: nil) { defaults.set(true, forKey: key) }
+        if try data == nil || replace(data, with: nil) { defaults.set(true, forKey: key) }
     }
 
     /// The item, in the store's group. One that an earlier version left in another group moves.
@@ -62,11 +58,10 @@ public struct KeychainStore: SessionStore {
         var anywhere = query
         anywhere.accessGroup = nil
         guard let old = try copy(anywhere) else { return nil }
-        let moved = item(old.data)
-        guard try succeeded(keychain.add(moved), unless: KeychainStatus.duplicateItem) else { return try copy(query) }
-        // Read back before the only other copy goes. If that one has changed, it stays, and this one is the newer.
+        let isMoved = try succeeded(keychain.add(item(old.data)), unless: KeychainStatus.duplicateItem)
+        // Read back before the other copy goes, which stays if it has changed since.
         guard let new = try copy(query) else { return old }
-        if new.data == old.data { _ = keychain.delete(exactly(old)) }
+        if isMoved, new.data == old.data { _ = keychain.delete(old.attributes) }
         return new
     }
 
@@ -78,16 +73,10 @@ public struct KeychainStore: SessionStore {
     }
 
     private func item(_ data: Data, in group: String? = nil) -> KeychainItem {
-        KeychainItem(
-            service: query.service, account: query.account, accessGroup: query.accessGroup ?? group,
-            accessibility: accessibility, digest: Self.digest(data), data: data)
-    }
-
-    /// Finds an item only while it has the same data. Items that the client did not write may have no digest.
-    private func exactly(_ item: KeychainItem) -> KeychainQuery {
-        KeychainQuery(
-            service: query.service, account: query.account, accessGroup: item.accessGroup ?? query.accessGroup,
-            digest: item.digest)
+        var attributes = query
+        attributes.accessGroup = query.accessGroup ?? group
+        attributes.digest = Self.digest(data)
+        return KeychainItem(attributes: attributes, accessibility: accessibility, data: data)
     }
 
     static func digest(_ data: Data) -> Data { Data(SHA256.hash(Array(data))) }

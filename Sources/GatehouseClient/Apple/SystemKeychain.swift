@@ -13,21 +13,23 @@
             attributes[kSecMatchLimit as String] = kSecMatchLimitOne
             var result: CFTypeRef?
             let status = unsafe SecItemCopyMatching(attributes as CFDictionary, &result)
-            guard status == errSecSuccess, let found = result as? [String: Any],
-                let data = found[kSecValueData as String] as? Data
-            else { return (status, nil) }
-            let item = KeychainItem(
-                service: query.service, account: query.account,
-                accessGroup: found[kSecAttrAccessGroup as String] as? String,
-                accessibility: Self.accessibility(found[kSecAttrAccessible as String] as? String),
-                digest: found[kSecAttrGeneric as String] as? Data, data: data)
-            return (status, item)
+            guard let found = result as? [String: Any], let data = found[kSecValueData as String] as? Data else {
+                return (status, nil)
+            }
+            var query = query
+            query.accessGroup = found[kSecAttrAccessGroup as String] as? String
+            query.digest = found[kSecAttrGeneric as String] as? Data
+            let accessibility: KeychainAccessibility? =
+                switch found[kSecAttrAccessible as String] as? String {
+                case kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly as String: .afterFirstUnlock
+                case kSecAttrAccessibleWhenUnlockedThisDeviceOnly as String: .whenUnlocked
+                default: nil
+                }
+            return (status, KeychainItem(attributes: query, accessibility: accessibility, data: data))
         }
 
         public func add(_ item: KeychainItem) -> Int32 {
-            let query = KeychainQuery(
-                service: item.service, account: item.account, accessGroup: item.accessGroup, digest: item.digest)
-            var attributes = Self.attributes(query)
+            var attributes = Self.attributes(item.attributes)
             attributes[kSecValueData as String] = item.data
             attributes[kSecAttrAccessible as String] =
                 item.accessibility == .whenUnlocked
@@ -44,38 +46,25 @@
 
         private static func attributes(_ query: KeychainQuery) -> [String: Any] {
             var attributes: [String: Any] = [
-                kSecClass as String: kSecClassGenericPassword,
-                kSecAttrService as String: query.service,
-                kSecAttrAccount as String: query.account,
-                kSecAttrSynchronizable as String: false,
-                // Without effect but on macOS, where the file-based keychain knows no access groups.
+                kSecClass as String: kSecClassGenericPassword, kSecAttrService as String: query.service,
+                kSecAttrAccount as String: query.account, kSecAttrSynchronizable as String: false,
+                // Only macOS has another one too, which knows no access groups.
                 kSecUseDataProtectionKeychain as String: true,
             ]
             attributes[kSecAttrAccessGroup as String] = query.accessGroup
             attributes[kSecAttrGeneric as String] = query.digest
             return attributes
         }
-
-        private static func accessibility(_ value: String?) -> KeychainAccessibility? {
-            switch value {
-            case (kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly as String)?: .afterFirstUnlock
-            case (kSecAttrAccessibleWhenUnlockedThisDeviceOnly as String)?: .whenUnlocked
-            default: nil
-            }
-        }
     }
 
     extension KeychainStore {
         /// A store in the system's Keychain.
         ///
-        /// - Parameters:
-        ///   - service: the item's service, such as the app's bundle identifier.
-        ///   - accessGroup: for apps that share the session with extensions; nil for the app's own.
+        /// - Parameter service: the item's service, such as the app's bundle identifier.
         public init(
             service: String, accessGroup: String? = nil, accessibility: KeychainAccessibility = .afterFirstUnlock
         ) {
-            self.init(
-                SystemKeychain(), service: service, accessGroup: accessGroup, accessibility: accessibility)
+            self.init(SystemKeychain(), service: service, accessGroup: accessGroup, accessibility: accessibility)
         }
     }
 #endif

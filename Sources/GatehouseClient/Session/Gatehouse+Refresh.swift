@@ -169,13 +169,16 @@ extension Gatehouse {
         return error
     }
 
-    private func requestTokens(_ session: StoredSession) async throws -> StoredSession {
+    /// - Parameter members: further members of the body.
+    func requestTokens(
+        _ session: StoredSession, adding members: [String: JSONValue] = [:]
+    ) async throws -> StoredSession {
         var new = session
         switch session.kind {
         case .cognito:
-            let body: [String: JSONValue] = [
-                "refresh_token": .string(session.renewal.text), "device_info": await device().json,
-            ]
+            var body = members
+            body["refresh_token"] = .string(session.renewal.text)
+            body["device_info"] = await device().json
             let call = AccountCall(.post, "refresh", body: body, repeats: 1)
             let tokens: TokensResponse = try await send(call)
             new.accept(tokens, now: gatewayNow)
