@@ -50,6 +50,7 @@ extension Gatehouse {
             new.user = User(fields: .object(["id": .string(id)]))
         }
         // In memory first: the token is used up by now.
+        endOfToken = (new.accessToken, clock.uptime + new.lifetime)
         use(new)
         report(.signedIn(new.user))
         try await storing {
