@@ -89,11 +89,8 @@ enum PublicKeyInfo {
                 let data = SecKeyCopyExternalRepresentation(key, nil) as Data?,
                 let type = (SecKeyCopyAttributes(key) as? [String: Any])?[kSecAttrKeyType as String] as? String
             else { return nil }
-            switch type {
-            case kSecAttrKeyTypeRSA as String: return PublicKeyInfo.der(.rsa, data)
-            case kSecAttrKeyTypeECSECPrimeRandom as String: return PublicKeyInfo.der(.elliptic, data)
-            default: return nil
-            }
+            if type == kSecAttrKeyTypeRSA as String { return PublicKeyInfo.der(.rsa, data) }
+            return type == kSecAttrKeyTypeECSECPrimeRandom as String ? PublicKeyInfo.der(.elliptic, data) : nil
         }
     }
 #endif

@@ -19,13 +19,14 @@
             var query = query
             query.accessGroup = found[kSecAttrAccessGroup as String] as? String
             query.digest = found[kSecAttrGeneric as String] as? Data
-            let accessibility: KeychainAccessibility? =
-                switch found[kSecAttrAccessible as String] as? String {
-                case kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly as String: .afterFirstUnlock
-                case kSecAttrAccessibleWhenUnlockedThisDeviceOnly as String: .whenUnlocked
-                default: nil
-                }
-            return (status, KeychainItem(attributes: query, accessibility: accessibility, data: data))
+            var item = KeychainItem(attributes: query, data: data)
+            let accessible = found[kSecAttrAccessible as String] as? String
+            if accessible == kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly as String {
+                item.accessibility = .afterFirstUnlock
+            } else if accessible == kSecAttrAccessibleWhenUnlockedThisDeviceOnly as String {
+                item.accessibility = .whenUnlocked
+            }
+            return (status, item)
         }
 
         public func add(_ item: KeychainItem) -> Int32 {
