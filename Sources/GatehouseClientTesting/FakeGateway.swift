@@ -79,24 +79,30 @@ public final class FakeGateway: Transport, @unchecked Sendable {
         }
     }
 
+    /// Makes the access tokens of all sessions invalid, long before they expire. The sessions go on.
+    public func refuseAccessTokens() { locked { $0.accessTokens = [:] } }
+
     /// The ids of the sessions that go on.
     public var openSessions: [String] { locked { $0.sessions.values.filter { !$0.isEnded }.map(\.id).sorted() } }
 
     public func send(_ request: URLRequest, uploading file: URL?) async throws -> (HTTPURLResponse, ResponseBody) {
         try Task.checkCancellation()
         let path = request.url?.path ?? "/"
-        let fault = locked { state -> Fault? in
+        var fault = locked { state -> Fault? in
             let found = state.faults.firstIndex { $0.path == nil || path.hasSuffix($0.path ?? "") }
             return found.map { state.faults.remove(at: $0).fault }
+        }
+        if case .heldBefore(let hold, let next)? = fault {
+            await hold.wait()
+            fault = next
         }
         switch fault {
         case .noConnection: throw URLError(.cannotConnectToHost)
         case .response(let status, let body, let headers):
             return try response(request, status, headers, Data(body.utf8))
-        case .heldBefore(let hold): await hold.wait()
         default: break
         }
-        let reply = locked { state in self.reply(to: request, file, &state, fault) }
+        let reply = locked { [fault] state in self.reply(to: request, file, &state, fault) }
         if case .heldAfter(let hold)? = fault { await hold.wait() }
         let body = try reply.body.map { try JSONEncoder().encode($0) } ?? Data()
         let (head, whole) = try response(request, reply.status, reply.headers, body)

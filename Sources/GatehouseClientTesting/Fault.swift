@@ -15,8 +15,8 @@ public enum Fault: Sendable {
     case response(status: Int, body: String, headers: [String: String] = [:])
     /// The gateway refuses the request with this error, and does not carry it out.
     case refusal(GatewayError, challenge: String? = nil)
-    /// The request waits before the gateway sees it, until the test releases it.
-    case heldBefore(Hold)
+    /// The request waits before the gateway sees it, until the test releases it. Then the other fault happens, if any.
+    indirect case heldBefore(Hold, then: Fault? = nil)
     /// The response waits after the gateway has carried the request out, until the test releases it.
     case heldAfter(Hold)
 }

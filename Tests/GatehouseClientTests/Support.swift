@@ -116,3 +116,8 @@ func failure(_ body: () async throws -> Void) async -> GatehouseError? {
         return nil
     } catch { return error as? GatehouseError }
 }
+
+extension Gatehouse {
+    /// The status of the response to a request that needs the session.
+    func echo() async throws -> Int { try await data("/echo").1.statusCode }
+}

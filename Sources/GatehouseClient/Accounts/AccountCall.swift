@@ -115,15 +115,18 @@ extension Gatehouse {
         var call = AccountCall(
             method, path, of: session.kind == .apple ? .session : .account, body: body, bearer: session.accessToken,
             isRepeatable: isRepeatable)
+        let response: Response
         do {
-            return try await send(call)
+            response = try await send(call)
         } catch GatehouseError.wrongCredentials {
             // Account calls answer 401 for nothing but the token.
-            let newer = try await validSession(refusing: session.accessToken)
-            guard newer.accessToken != session.accessToken else { throw GatehouseError.unexpectedResponse(status: 401) }
+            guard let newer = try await renewed(session) else { throw GatehouseError.unexpectedResponse(status: 401) }
             call.bearer = newer.accessToken
-            return try await send(call)
+            response = try await send(call)
         }
+        // A response that comes after a sign-out, or another user's sign-in, is nobody's.
+        try checkGeneration(session)
+        return response
     }
 
     /// As ``validSession(refusing:)``, once the user has proven to be present where the app asks for that.

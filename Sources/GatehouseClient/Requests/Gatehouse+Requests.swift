@@ -51,8 +51,7 @@ extension Gatehouse {
         let session = try await usableSession()
         let (body, response) = try await follow(request, session.accessToken, file)
         guard response.refusesToken else { return (body, response) }
-        let newer = try await validSession(refusing: session.accessToken)
-        guard newer.accessToken != session.accessToken else { return (body, response) }
+        guard let newer = try await renewed(session) else { return (body, response) }
         guard request.httpBodyStream == nil else { throw GatehouseError.bodyNotReplayable }
         return try await follow(request, newer.accessToken, file)
     }

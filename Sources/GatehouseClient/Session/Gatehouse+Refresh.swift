@@ -29,10 +29,20 @@ extension Gatehouse {
         }
         do {
             return try await refreshed(session)
-        } catch let error as GatehouseError where error.isTemporary && remaining > 0 {
-            // Good until its end: the next use tries again.
+        } catch let error as GatehouseError where remaining > 0 {
+            if case .signedOut = error { throw error }
+            // Good until its end: a later use tries again.
             return session
         }
+    }
+
+    /// The session with another access token than the one that the gateway has refused; nil if there is none.
+    ///
+    /// - Throws: ``GatehouseError/signedOut(_:)`` also if somebody else is signed in by now: nothing is sent as another.
+    func renewed(_ session: StoredSession) async throws -> StoredSession? {
+        let newer = try await validSession(refusing: session.accessToken)
+        guard newer.generation == session.generation else { throw GatehouseError.signedOut(.elsewhere) }
+        return newer.accessToken == session.accessToken ? nil : newer
     }
 
     /// Refreshes a session; all who ask meanwhile share one request. It goes on if its callers are cancelled.
@@ -55,10 +65,12 @@ extension Gatehouse {
         for _ in 0..<4 {
             do {
                 let new = try await requestTokens(session)
+                try checkGeneration(session)
                 retry.succeeded()
+                endOfToken = (new.accessToken, clock.uptime + new.lifetime)
                 return try await adopt(new, after: session)
             } catch let error as GatehouseError {
-                guard case .wrongCredentials(let refusal) = error else { throw failed(error) }
+                guard case .wrongCredentials(let refusal) = error else { throw failed(error, session) }
                 guard let newer = try await overtaking(session) else {
                     throw await ended(session, .ended(refusal))
                 }
@@ -66,7 +78,7 @@ extension Gatehouse {
                 session = newer
             }
         }
-        throw failed(.unexpectedResponse(status: 401))
+        throw failed(.unexpectedResponse(status: 401), session)
     }
 
     /// The session in the store, if another process has refreshed it; it is in use from then on. Nil if the store has
@@ -160,12 +172,14 @@ extension Gatehouse {
         return .signedOut(reason)
     }
 
-    private func failed(_ error: GatehouseError) -> GatehouseError {
-        if error.isTemporary, error != .deviceLocked {
+    private func failed(_ error: GatehouseError, _ session: StoredSession) -> GatehouseError {
+        // The next user's refreshes do not wait for the last one's.
+        guard self.session?.generation == session.generation else { return error }
+        if error != .deviceLocked {
             let jitter = Double(random(1).first ?? 0) / 255
             retry.failed(error, retryAfter: error.gatewayError?.retryAfter, uptime: clock.uptime, jitter: jitter)
         }
-        if let session, remaining(session) <= 0 { become(.signedIn(session.user, isFresh: false)) }
+        if let current = self.session, remaining(current) <= 0 { become(.signedIn(current.user, isFresh: false)) }
         return error
     }
 
@@ -182,12 +196,10 @@ extension Gatehouse {
             let call = AccountCall(.post, "refresh", body: body, repeats: 1)
             let tokens: TokensResponse = try await send(call)
             new.accept(tokens, now: gatewayNow)
-            endOfToken = (new.accessToken, clock.uptime + tokens.expiresIn)
         case .apple:
             let call = AccountCall(.post, "refresh", of: .session, bearer: session.accessToken, repeats: 1)
             let response: SessionResponse = try await send(call)
             new.accept(response, now: gatewayNow)
-            endOfToken = (new.accessToken, clock.uptime + new.lifetime)
         }
         return new
     }
