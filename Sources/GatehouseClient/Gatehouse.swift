@@ -18,6 +18,8 @@ public actor Gatehouse {
     var item: StoredItem?
     /// The session in use. It is ahead of `item` only while it cannot be stored.
     var session: StoredSession?
+    /// A session that could not be stored, until it is. `sent` is the token that its refresh showed; nil for a sign-in.
+    var unstored: (generation: UUID, sent: Secret?)?
     var flight: (generation: UUID, task: Task<StoredSession, any Error>)?
     var retry = RetryGate()
     /// Uptime at which the access token ends; nil for one that was read from the store, whose end is a date.

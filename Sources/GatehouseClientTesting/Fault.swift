@@ -21,29 +21,29 @@ public enum Fault: Sendable {
     case heldAfter(Hold)
 }
 
-/// A request that a test holds back.
+/// A request, or another call, that a test holds back.
 public final class Hold: @unchecked Sendable {
     // Unchecked: all is only used under `lock`.
     private let lock = NSLock()
     private var isReached = false
     private var isReleased = false
-    private var waitingForRequest: [CheckedContinuation<Void, Never>] = []
+    private var waitingForArrival: [CheckedContinuation<Void, Never>] = []
     private var waitingForRelease: [CheckedContinuation<Void, Never>] = []
 
     public init() {}
 
-    /// Returns once a request is held.
+    /// Returns once somebody is held.
     public func reached() async {
         await withCheckedContinuation { continuation in
             let isNow = lock.withLock {
-                if !isReached { waitingForRequest.append(continuation) }
+                if !isReached { waitingForArrival.append(continuation) }
                 return isReached
             }
             if isNow { continuation.resume() }
         }
     }
 
-    /// Lets the request go on.
+    /// Lets all go on.
     public func release() {
         let waiting = lock.withLock {
             isReleased = true
@@ -53,11 +53,12 @@ public final class Hold: @unchecked Sendable {
         for each in waiting { each.resume() }
     }
 
-    func wait() async {
+    /// Holds the caller until ``release()``.
+    public func wait() async {
         let waiting = lock.withLock {
             isReached = true
-            defer { waitingForRequest = [] }
-            return waitingForRequest
+            defer { waitingForArrival = [] }
+            return waitingForArrival
         }
         for each in waiting { each.resume() }
         await withCheckedContinuation { continuation in

@@ -101,6 +101,43 @@ struct RaceTests {
         #expect(scene.gateway.openSessions.isEmpty)
     }
 
+    @Test("A sign-out while new tokens are being stored leaves none in the store", arguments: [false, true])
+    func signOutWhileStoring(_ isWritten: Bool) async throws {
+        let store = HeldStore()
+        let scene = Scene(store: store)
+        let client = try await scene.signedIn()
+        let hold = Hold()
+        if isWritten { store.hold(after: hold) } else { store.hold(before: hold) }
+        let late = Task { try await client.refresh() }
+        await hold.reached()
+        for _ in 0..<3 { scene.gateway.inject(.noConnection, at: "/logout") }
+        #expect(await client.signOut() == false)
+        hold.release()
+        let error = await failure { try await late.value }
+        #expect(error == .signedOut(.requested))
+        #expect(storedMembers(store.data) == nil)
+        #expect(await client.state == .signedOut(.requested))
+        #expect(await scene.client().restore() == .signedOut(.notSignedIn))
+    }
+
+    @Test("A sign-out while a sign-in is being stored leaves nobody in the store", arguments: [false, true])
+    func signOutWhileSigningIn(_ isWritten: Bool) async throws {
+        let store = HeldStore()
+        let scene = Scene(store: store)
+        let client = scene.client()
+        let hold = Hold()
+        if isWritten { store.hold(after: hold) } else { store.hold(before: hold) }
+        let late = Task { try await client.signIn(.email(ada.email), password: ada.password) }
+        await hold.reached()
+        await client.signOut()
+        hold.release()
+        _ = await late.result
+        #expect(await client.state == .signedOut(.requested))
+        #expect(storedMembers(store.data) == nil)
+        try await client.signIn(.email(ben.email), password: ben.password)
+        #expect(await scene.client().restore().user?.email == ben.email)
+    }
+
     @Test("supabase-swift#1371: a refresh that ends after another user's sign-in is dropped")
     func otherUserMeanwhile() async throws {
         let scene = Scene()

@@ -84,6 +84,35 @@ struct LostWrites: SessionStore {
     func replace(_: Data?, with _: Data?) async throws -> Bool { throw StoreFailure.failed("the process has ended") }
 }
 
+/// A store whose next write waits until the test releases it: before it is made, or after.
+final class HeldStore: SessionStore, @unchecked Sendable {
+    // Unchecked: `holds` is only used under `lock`.
+    private let lock = NSLock()
+    private let inner = MemoryStore()
+    private var holds: (before: Hold?, after: Hold?)
+
+    func hold(before: Hold? = nil, after: Hold? = nil) { lock.withLock { holds = (before, after) } }
+
+    var data: Data? { inner.read() }
+
+    func read() -> Data? { inner.read() }
+
+    private func next() -> (before: Hold?, after: Hold?) {
+        lock.withLock {
+            defer { holds = (nil, nil) }
+            return holds
+        }
+    }
+
+    func replace(_ old: Data?, with new: Data?) async throws -> Bool {
+        let holds = next()
+        await holds.before?.wait()
+        let isReplaced = inner.replace(old, with: new)
+        await holds.after?.wait()
+        return isReplaced
+    }
+}
+
 /// Sends requests to another transport, and keeps them.
 final class RecordingTransport: Transport, @unchecked Sendable {
     // Unchecked: `sent` is only used under `lock`.

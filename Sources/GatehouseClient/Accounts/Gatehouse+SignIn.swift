@@ -103,7 +103,7 @@ extension Gatehouse {
         self.session = session
         retry.succeeded()
         do {
-            try await storeSignIn(session)
+            _ = try await persist(session, inPlaceOf: nil)
         } catch {
             report(.notStored(Self.reason(error)))
         }

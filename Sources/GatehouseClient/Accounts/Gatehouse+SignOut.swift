@@ -4,11 +4,14 @@ extension Gatehouse {
     ///
     /// - Parameter everywhere: whether all sessions of the user end.
     /// - Returns: whether the gateway has ended the session. If it could not be reached, the session's tokens are gone
-    ///   from here and live on there until they expire.
+    ///   from here and live on there until they expire. While the stored session cannot be read, it stays.
     @discardableResult
     public func signOut(everywhere: Bool = false) async -> Bool {
         await restore()
-        guard let session else { return true }
+        guard let session else {
+            if case .signedOut = state { return true }
+            return false
+        }
         _ = await ended(session, .requested)
         var body: [String: JSONValue] = [:]
         if everywhere { body["all_devices"] = true }

@@ -51,7 +51,6 @@ extension Gatehouse {
         }
         // In memory first: the token is used up by now.
         endOfToken = (new.accessToken, clock.uptime + new.lifetime)
-        endOfToken = (new.accessToken, clock.uptime + new.lifetime)
         use(new)
         report(.signedIn(new.user))
         try await storing {

@@ -18,6 +18,7 @@ extension Gatehouse {
     /// - Parameter refused: a token that the gateway does not take any more.
     /// - Throws: ``GatehouseError``.
     func validSession(refusing refused: Secret? = nil) async throws -> StoredSession {
+        await storeUnstored()
         let session = try await currentSession()
         let lead = session.kind == .apple ? configuration.sessionRefreshLead : configuration.refreshLead
         let isRefused = session.accessToken == refused
@@ -55,7 +56,9 @@ extension Gatehouse {
     }
 
     private func exchanged(_ session: StoredSession) async throws -> StoredSession {
-        var session = session
+        await storeUnstored()
+        try checkGeneration(session)
+        var session = self.session ?? session
         // Another process may have refreshed since.
         if let newer = try await overtaking(session) {
             if remaining(newer) > configuration.refreshLead { return newer }
@@ -86,6 +89,8 @@ extension Gatehouse {
     ///
     /// - Throws: ``GatehouseError/signedOut(_:)`` if another process has signed out, or signed somebody in.
     private func overtaking(_ session: StoredSession) async throws -> StoredSession? {
+        // What is stored then is another sign-in's.
+        if isUnstoredSignIn { return nil }
         let found: Data?
         do {
             found = try await store.read()
@@ -112,7 +117,7 @@ extension Gatehouse {
         // In memory first: if the store fails, or the app ends now, the session goes on all the same.
         use(new)
         do {
-            let storing = try await store(new, inPlaceOf: session.renewal)
+            let storing = try await persist(new, inPlaceOf: session.renewal)
             try checkGeneration(session)
             switch storing {
             case .stored: break
@@ -141,7 +146,7 @@ extension Gatehouse {
         }
     }
 
-    private func replacedElsewhere(_ found: Data?) async -> GatehouseError {
+    func replacedElsewhere(_ found: Data?) async -> GatehouseError {
         take(found)
         if session == nil {
             become(.signedOut(.elsewhere))
@@ -159,15 +164,10 @@ extension Gatehouse {
         endOfToken = nil
         become(.signedOut(reason))
         report(.signedOut(reason))
-        if var next = item {
-            next.session = nil
-            do {
-                let data = try Self.encoded(next)
-                // Another process may have signed somebody in: that one stays.
-                if try await store.replace(stored, with: data) { (stored, item) = (data, next) }
-            } catch {
-                report(.notStored(Self.reason(error)))
-            }
+        do {
+            try await remove(session)
+        } catch {
+            report(.notStored(Self.reason(error)))
         }
         return .signedOut(reason)
     }

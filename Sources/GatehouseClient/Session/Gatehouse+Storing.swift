@@ -10,6 +10,72 @@ extension Gatehouse {
         case replaced
     }
 
+    /// Stores the session in use, or notes that it is to be stored with the next use.
+    ///
+    /// - Parameter sent: the token that the refresh showed; nil for a sign-in.
+    /// - Throws: ``StoreFailure``.
+    func persist(_ new: StoredSession, inPlaceOf sent: Secret?) async throws -> Storing {
+        // A sign-in that could not be stored replaces whatever is there.
+        let isSignIn = sent == nil || isUnstoredSignIn
+        do {
+            var storing = Storing.stored
+            if let sent, !isSignIn {
+                storing = try await store(new, inPlaceOf: sent)
+            } else {
+                try await storeSignIn(new)
+            }
+            if unstored?.generation == new.generation { unstored = nil }
+            return storing
+        } catch {
+            if session?.generation == new.generation { unstored = (new.generation, isSignIn ? nil : sent) }
+            throw error
+        }
+    }
+
+    /// Whether the session in use is of a sign-in that the store does not have.
+    var isUnstoredSignIn: Bool {
+        guard let unstored, let session else { return false }
+        return unstored.sent == nil && unstored.generation == session.generation
+    }
+
+    /// Stores what could not be stored when it came, as far as the store works by now.
+    func storeUnstored() async {
+        guard let pending = unstored, let session, pending.generation == session.generation else { return }
+        do {
+            let storing = try await persist(session, inPlaceOf: pending.sent)
+            guard self.session?.generation == session.generation else { return }
+            switch storing {
+            case .stored: break
+            case .overtaken(let other): use(other)
+            case .replaced: _ = await replacedElsewhere(stored)
+            }
+        } catch {
+            // It was reported when it first failed, and is tried again.
+        }
+    }
+
+    /// Removes a session from the store, also the next tokens that are being stored. Another sign-in's session stays.
+    ///
+    /// - Throws: ``StoreFailure``.
+    func remove(_ session: StoredSession) async throws {
+        for _ in 0..<8 {
+            guard var next = item else { return }
+            next.session = nil
+            let data = try Self.encoded(next)
+            if try await store.replace(stored, with: data) {
+                // Another sign-in may be storing its session meanwhile.
+                if self.session == nil { (stored, item) = (data, next) }
+                return
+            }
+            guard self.session == nil, let found = try await store.read(),
+                let decoded = try? JSONDecoder().decode(StoredItem.self, from: found),
+                decoded.session?.generation == session.generation, self.session == nil
+            else { return }
+            (stored, item) = (found, decoded)
+        }
+        throw StoreFailure.failed("others write at the same time")
+    }
+
     /// Stores the next tokens of a sign-in that goes on.
     ///
     /// - Parameter sent: the token that the refresh showed.
@@ -38,11 +104,12 @@ extension Gatehouse {
         throw StoreFailure.failed("others write at the same time")
     }
 
-    /// Stores a new sign-in's session, whatever was stored.
+    /// Stores a new sign-in's session, whatever was stored, unless the user is signed out meanwhile.
     ///
     /// - Throws: ``StoreFailure``.
-    func storeSignIn(_ new: StoredSession?) async throws {
+    func storeSignIn(_ new: StoredSession) async throws {
         for _ in 0..<8 {
+            guard session?.generation == new.generation else { return }
             var next = item ?? StoredItem(deviceID: UUID().uuidString.lowercased())
             next.session = new
             let data = try Self.encoded(next)
