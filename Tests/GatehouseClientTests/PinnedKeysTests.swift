@@ -54,8 +54,11 @@ struct PinnedKeysTests {
         #expect(throws: PinnedKeys.PinError.noBackup) { try PinnedKeys(Self.other, backup: Self.other) }
     }
 
-    @Test("A curve that the client does not know has no pin")
-    func unknownCurve() { #expect(PublicKeyInfo.der(.elliptic, Data(repeating: 4, count: 57)) == nil) }
+    @Test("A curve that the client does not know, and a key without a sensible length, have no pin")
+    func unknown() {
+        #expect(PublicKeyInfo.der(.elliptic, Data(repeating: 4, count: 57)) == nil)
+        #expect(PublicKeyInfo.der(.rsa, Data(count: 70_000)) == nil)
+    }
 
     static let keys = [
         Key(

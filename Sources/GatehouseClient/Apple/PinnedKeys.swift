@@ -46,8 +46,9 @@ enum PublicKeyInfo {
 
     /// - Parameter key: a PKCS #1 RSAPublicKey (RFC 8017, appendix A.1.1), or an uncompressed point (RFC 5480, section
     ///   2.2).
-    /// - Returns: nil for a curve other than P-256, P-384 and P-521.
+    /// - Returns: nil for a curve other than P-256, P-384 and P-521, and for keys of 64 KiB.
     static func der(_ kind: Kind, _ key: Data) -> Data? {
+        guard key.count < 65_000 else { return nil }
         let curves: [Int: [UInt8]] = [
             65: [0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x03, 0x01, 0x07], 97: [0x2B, 0x81, 0x04, 0x00, 0x22],
             133: [0x2B, 0x81, 0x04, 0x00, 0x23],
@@ -62,7 +63,7 @@ enum PublicKeyInfo {
 
     private static func identifier(_ bytes: [UInt8]) -> [UInt8] { element(0x06, bytes) }
 
-    /// An element in DER (X.690, section 10.1). Keys are shorter than 64 KiB.
+    /// An element in DER (X.690, section 10.1) of less than 64 KiB.
     private static func element(_ tag: UInt8, _ content: [UInt8]) -> [UInt8] {
         let (high, low) = (UInt8(content.count >> 8), UInt8(content.count & 0xFF))
         if high > 0 { return [tag, 0x82, high, low] + content }
