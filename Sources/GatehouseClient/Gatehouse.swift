@@ -13,7 +13,7 @@ public actor Gatehouse {
     let random: @Sendable (_ count: Int) -> [UInt8]
     let presence: (any PresenceCheck)?
 
-    /// What is stored, as last read or written; nil if nothing is.
+    /// The store's value, as last read or written; nil if nothing is.
     var stored: Data?
     var item: StoredItem?
     /// The session in use. It is ahead of `item` only while it cannot be stored.
@@ -66,7 +66,7 @@ public actor Gatehouse {
         return stream
     }
 
-    /// What happens to the session from now on.
+    /// All that happens to the session from now on.
     public var events: AsyncStream<SessionEvent> {
         let (stream, continuation) = AsyncStream<SessionEvent>.makeStream()
         let id = UUID()

@@ -2,7 +2,7 @@ import Foundation
 public import GatehouseClient
 
 extension FakeGateway {
-    /// What the system's dialogue for Sign in with Apple gives the app. The user is made at the first sign-in.
+    /// The result of the system's dialogue for Sign in with Apple. The user is made at the first sign-in.
     ///
     /// - Parameter hashedNonce: the `nonce` of the request to Apple.
     public func appleCredential(email: String, name: String? = nil, hashedNonce: String) -> AppleCredential {

@@ -53,7 +53,7 @@ struct FakeSession {
     var deviceID: String? { device["device_id"]?.text }
 }
 
-/// What a token of the fake gateway's stands for.
+/// The meaning of one of the fake gateway's tokens.
 struct FakeToken {
     var sessionID: String
     var generation: Int

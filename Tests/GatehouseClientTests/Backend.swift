@@ -7,7 +7,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-/// What the contract tests run against: the fake gateway, or a real one with a local pool and a local Apple.
+/// A gateway for the contract tests: the fake one, or a real one with a local pool and a local Apple.
 protocol Backend: Sendable, CustomTestStringConvertible {
     var url: URL { get }
     var transport: any Transport { get }
@@ -18,7 +18,7 @@ protocol Backend: Sendable, CustomTestStringConvertible {
     func code(for email: String) async throws -> String
     /// The code that an authenticator app shows, which was not used before.
     func authenticatorCode(for secret: String) async throws -> String
-    /// What the phone gives the app for Sign in with Apple.
+    /// The phone's result for an app that signs in with Apple.
     func appleCredential(email: String, hashedNonce: String) async throws -> AppleCredential
 }
 

@@ -79,7 +79,7 @@ struct StoreTests {
         #expect(try await client.echo() == 200)
         #expect(store.data != before)
         #expect(scene.refreshes == 1)
-        // What is stored is the newest.
+        // The newest tokens are stored.
         try await client.refresh()
         try await scene.client().refresh()
         #expect(scene.gateway.openSessions.count == 1)

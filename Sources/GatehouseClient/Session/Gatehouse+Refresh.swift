@@ -89,7 +89,7 @@ extension Gatehouse {
     ///
     /// - Throws: ``GatehouseError/signedOut(_:)`` if another process has signed out, or signed somebody in.
     private func overtaking(_ session: StoredSession) async throws -> StoredSession? {
-        // What is stored then is another sign-in's.
+        // The store then has another sign-in's session.
         if isUnstoredSignIn { return nil }
         let found: Data?
         do {

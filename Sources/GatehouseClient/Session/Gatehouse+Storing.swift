@@ -1,7 +1,7 @@
 import Foundation
 
 extension Gatehouse {
-    /// What became of a session that was to be stored.
+    /// The result of storing a session.
     enum Storing {
         case stored
         /// Another process has stored a later one of the same sign-in.

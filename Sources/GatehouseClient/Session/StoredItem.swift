@@ -1,6 +1,6 @@
 import Foundation
 
-/// What the store keeps. Members that a later version adds are ignored by this one, and those that an earlier one
+/// The value in the store. Members that a later version adds are ignored by this one, and those that an earlier one
 /// lacks have values here, so that an update of the app signs nobody out.
 struct StoredItem: Codable, Sendable, Equatable {
     var version = 1

@@ -1,4 +1,4 @@
-/// What the app says about its device (`device_info`). The gateway binds the session to ``id``; the rest is for the
+/// The app's description of its device (`device_info`). The gateway binds the session to ``id``; the rest is for the
 /// audit log and for the user's list of sessions.
 public struct DeviceInfo: Sendable, Hashable, Codable {
     /// A random identifier that the app makes at its first start. The client makes and stores one if this is nil.
