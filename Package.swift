@@ -29,8 +29,14 @@ let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: 
 
 let package = Package(
     name: "gatehouse",
-    platforms: [.macOS(.v15)],
-    products: [.executable(name: "gatehouse", targets: ["gatehouse"])],
+    // The gateway runs on Linux; these are for the client.
+    platforms: [.iOS(.v15), .macOS(.v12), .tvOS(.v15), .visionOS(.v1), .watchOS(.v8)],
+    products: [
+        .executable(name: "gatehouse", targets: ["gatehouse"]),
+        .library(name: "GatehouseClient", targets: ["GatehouseClient"]),
+        .executable(name: "client-sample", targets: ["ClientSample"]),
+        .library(name: "GatehouseClientTesting", targets: ["GatehouseClientTesting"]),
+    ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.2"),
@@ -46,6 +52,17 @@ let package = Package(
         .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
     ],
     targets: [
+        // The app's half, for Apple's systems and Linux. Apps build it alone: it depends on nothing of the gateway's.
+        .target(name: "GatehouseClient", swiftSettings: safe),
+        .executableTarget(
+            name: "ClientSample", dependencies: ["GatehouseClient"], path: "deploy/example-app/command-line",
+            swiftSettings: safe),
+        // A gateway in the app's own process, for its tests and previews.
+        .target(name: "GatehouseClientTesting", dependencies: ["GatehouseClient"], swiftSettings: safe),
+        .testTarget(
+            name: "GatehouseClientTests", dependencies: ["GatehouseClient", "GatehouseClientTesting"],
+            swiftSettings: safe),
+
         // The C libraries, each seen by one wrapper only.
         .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),

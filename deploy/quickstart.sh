@@ -234,6 +234,23 @@ shows "signing out" "$status" 204
 call "$gateway/api/v1/whoami" -H "$(bearer "$session")"
 shows "the next call" "$status $(field error)" "401 NotAuthorizedException"
 
+headline "8. An app: the Swift client signs in, calls, refreshes by itself, and stays signed in over a restart"
+# run_app [--refresh]: one run of the app; its output in $body.
+run_app() {
+    body=$(EMAIL=$email PASSWORD=$password "$client" "$gateway" "$GATEHOUSE_STATE/client-session.json" api/v1/whoami "$@") \
+        || fail "client-sample: $body"
+}
+rm -f "$GATEHOUSE_STATE/client-session.json"
+run_app
+shows "the first run" "$(head -1 <<<"$body")" "signed in as $email"
+stored=$(sha256sum <"$GATEHOUSE_STATE/client-session.json")
+run_app --refresh
+shows "a restart" "$(head -1 <<<"$body")" "still signed in as $email"
+shows "its call" "$(sed -nE '2s/^([0-9]+) .*/\1/p' <<<"$body")" 200
+renewed=yes
+[ "$(sha256sum <"$GATEHOUSE_STATE/client-session.json")" != "$stored" ] || renewed=no
+shows "new tokens in its store" "$renewed" yes
+
 if [ -n "$once" ]; then
     headline "Every step showed what it should."
     exit 0

@@ -1,0 +1,104 @@
+extension Gatehouse {
+    /// The user as the gateway has it now. ``state`` has it from then on.
+    @discardableResult
+    public func me() async throws -> User {
+        try await took(await authorized(.get, "me"))
+    }
+
+    /// Checks the session at the gateway. For sessions of Sign in with Apple, also those of deleted users fail.
+    @discardableResult
+    public func validate() async throws -> User {
+        guard try await currentSession().kind == .apple else { return try await me() }
+        return try await took(await authorized(.post, "validate"))
+    }
+
+    /// Changes the user's name and attributes of the pool.
+    @discardableResult
+    public func update(name: String? = nil, attributes: [String: String] = [:]) async throws -> User {
+        var body: [String: JSONValue] = [:]
+        body["name"] = name.map { .string($0) }
+        body["attributes"] = attributes.json
+        return try await took(await authorized(.patch, "me", body: body))
+    }
+
+    /// Changes the name and the telephone number of a user of Sign in with Apple; `.some(nil)` removes one.
+    @discardableResult
+    public func updateSessionUser(name: String?? = nil, phoneNumber: String?? = nil) async throws -> User {
+        var body: [String: JSONValue] = [:]
+        if let name { body["name"] = name.map { .string($0) } ?? .null }
+        if let phoneNumber { body["phoneNumber"] = phoneNumber.map { .string($0) } ?? .null }
+        return try await took(await authorized(.patch, "me", body: body))
+    }
+
+    /// Deletes the user at the provider and at the gateway, and ends all sessions.
+    public func deleteUser() async throws {
+        let _: Done = try await authorized(.delete, "me")
+        guard let session else { return }
+        _ = await ended(session, .userDeleted)
+        report(.userDeleted)
+    }
+
+    /// All that is stored about the user.
+    public func export() async throws -> JSONValue { try await authorized(.get, "me/export") }
+
+    /// Begins a change of the e-mail address: a code goes to the new one.
+    @discardableResult
+    public func changeEmail(to address: String, currentPassword: String? = nil) async throws -> CodeDelivery {
+        try await changeContact("me/email", ["email": .string(address)], currentPassword)
+    }
+
+    /// Begins a change of the telephone number: a code goes to the new one.
+    @discardableResult
+    public func changePhoneNumber(to number: String, currentPassword: String? = nil) async throws -> CodeDelivery {
+        try await changeContact("me/phone", ["phone_number": .string(number)], currentPassword)
+    }
+
+    @discardableResult
+    public func resendEmailCode() async throws -> CodeDelivery { try await changeContact("me/email/resend", [:], nil) }
+
+    @discardableResult
+    public func resendPhoneCode() async throws -> CodeDelivery { try await changeContact("me/phone/resend", [:], nil) }
+
+    /// Ends a change of the e-mail address with the code from the message.
+    @discardableResult
+    public func verifyEmail(code: String) async throws -> User {
+        try await took(await authorized(.post, "me/email/verify", body: ["code": .string(code)], isRepeatable: false))
+    }
+
+    /// Ends a change of the telephone number with the code from the message.
+    @discardableResult
+    public func verifyPhoneNumber(code: String) async throws -> User {
+        try await took(await authorized(.post, "me/phone/verify", body: ["code": .string(code)], isRepeatable: false))
+    }
+
+    private func changeContact(
+        _ path: String, _ members: [String: JSONValue], _ password: String?
+    ) async throws -> CodeDelivery {
+        struct Response: Decodable { var delivery: CodeDelivery }
+        var body = members
+        body["current_password"] = password.map { .string($0) }
+        let response: Response = try await authorized(.post, path, body: body, isRepeatable: false)
+        return response.delivery
+    }
+
+    /// The user in a response of either family, which is in use and stored from then on.
+    func took(_ response: JSONValue) async throws -> User {
+        let isWrapped = session?.kind == .apple && response["user"] != nil
+        let user = User(fields: isWrapped ? response["user"] ?? .null : response)
+        guard case .object = user.fields else { throw GatehouseError.unexpectedResponse(status: 200) }
+        guard var session, session.user != user else { return user }
+        session.user = user
+        self.session = session
+        become(.signedIn(user, isFresh: remaining(session) > 0))
+        report(.userChanged(user))
+        do {
+            if case .overtaken(var other) = try await store(session, inPlaceOf: session.renewal) {
+                other.user = user
+                if self.session?.generation == other.generation { self.session = other }
+            }
+        } catch {
+            report(.notStored(Self.reason(error)))
+        }
+        return user
+    }
+}

@@ -1,0 +1,119 @@
+import Foundation
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// How the user's name is given: by default pools sign in by e-mail address.
+public enum AccountName: Sendable, Hashable, ExpressibleByStringLiteral {
+    case email(String)
+    case phoneNumber(String)
+    case username(String)
+
+    public init(stringLiteral value: String) { self = .email(value) }
+
+    var member: (name: String, value: JSONValue) {
+        switch self {
+        case .email(let text): ("email", .string(text))
+        case .phoneNumber(let text): ("phone_number", .string(text))
+        case .username(let text): ("username", .string(text))
+        }
+    }
+}
+
+/// The result of a step of a sign-in.
+public enum SignInStep: Sendable {
+    case signedIn(User)
+    /// The user must take one more step: answer it with ``Gatehouse/answer(_:with:)``.
+    case challenge(Challenge)
+
+    /// The user; nil if one more step is needed.
+    public var user: User? {
+        guard case .signedIn(let user) = self else { return nil }
+        return user
+    }
+}
+
+/// Options of a sign-in.
+public struct SignInOptions: Sendable {
+    /// False for a session that ends after a day.
+    public var rememberMe = true
+    /// The factor to sign in with, such as `EMAIL_OTP`; nil for the password.
+    public var factor: String?
+    /// Values for the pool's triggers, of the names that the gateway lets through.
+    public var clientMetadata: [String: String] = [:]
+
+    public init() {}
+}
+
+extension Gatehouse {
+    /// Signs a user in with a password, or with the factor in `options`.
+    ///
+    /// If the network fails, the call is sent again up to `Configuration.signInRetries` times.
+    ///
+    /// - Throws: ``GatehouseError``: ``GatehouseError/wrongCredentials(_:)``, ``GatehouseError/notConfirmed(_:)``,
+    ///   ``GatehouseError/tooManyTries(until:_:)`` and others.
+    @discardableResult
+    public func signIn(
+        _ name: AccountName, password: String? = nil, options: SignInOptions = SignInOptions()
+    ) async throws -> SignInStep {
+        var body: [String: JSONValue] = [name.member.name: name.member.value]
+        body["password"] = password.map { .string($0) }
+        body["factor"] = options.factor.map { .string($0) }
+        if !options.rememberMe { body["remember_me"] = false }
+        body["client_metadata"] = options.clientMetadata.json
+        body["device_info"] = await device().json
+        body["device_token"] = item?.deviceToken.map { .string($0.text) }
+        let call = AccountCall(.post, "login", body: body, repeats: configuration.signInRetries)
+        return try await step(call)
+    }
+
+    /// Answers a challenge of a sign-in.
+    ///
+    /// - Throws: ``GatehouseError``. After ``GatehouseError/codeRefused(_:)`` the same challenge can be answered again.
+    @discardableResult
+    public func answer(_ challenge: Challenge, with answer: ChallengeAnswer) async throws -> SignInStep {
+        var body = answer.body
+        body["challenge"] = .string(challenge.kind.rawValue)
+        body["session"] = .string(challenge.session.text)
+        body["device_info"] = await device().json
+        // The code is used up by the gateway's first try: sent again only if nothing was sent.
+        let call = AccountCall(
+            .post, "challenge", body: body, repeats: configuration.signInRetries, isRepeatable: false)
+        return try await step(call)
+    }
+
+    /// Sends a call whose response is tokens or a challenge.
+    func step(_ call: AccountCall) async throws -> SignInStep {
+        let (data, response) = try await exchange(call)
+        if response.statusCode == 202 { return .challenge(try decoded(data, response)) }
+        let tokens: TokensResponse = try decoded(data, response)
+        guard let user = tokens.user else { throw GatehouseError.unexpectedResponse(status: response.statusCode) }
+        var session = StoredSession(
+            generation: UUID(), kind: .cognito, accessToken: tokens.accessToken, receivedAt: gatewayNow,
+            expiresAt: gatewayNow, user: user)
+        session.accept(tokens, now: gatewayNow)
+        endOfToken = (session.accessToken, clock.uptime + tokens.expiresIn)
+        if let token = tokens.deviceToken { item?.deviceToken = token }
+        await begin(session)
+        return .signedIn(user)
+    }
+
+    /// Makes a session the one in use. It is in use also where it cannot be stored.
+    func begin(_ session: StoredSession) async {
+        self.session = session
+        retry.succeeded()
+        do {
+            _ = try await persist(session, inPlaceOf: nil)
+        } catch {
+            report(.notStored(Self.reason(error)))
+        }
+        guard self.session?.generation == session.generation else { return }
+        become(.signedIn(session.user, isFresh: true))
+        report(.signedIn(session.user))
+    }
+}
+
+extension [String: String] {
+    /// Nil if there are none.
+    var json: JSONValue? { isEmpty ? nil : .object(mapValues { .string($0) }) }
+}

@@ -1,0 +1,82 @@
+import Foundation
+
+extension Gatehouse {
+    /// Goes on with the session that an older version of the app left. Call it at launch, from the app and not from its
+    /// extensions.
+    ///
+    /// The first token that a source has is exchanged at the gateway. The new session is stored and read back; then the
+    /// token is removed from its source, and the user read. If a step fails, nothing is removed: call it again at the
+    /// next launch. It has no effect once the store has anything: nobody's session replaces another's, and a sign-out
+    /// stays one.
+    ///
+    /// - Returns: the user; nil if nothing was taken over.
+    /// - Throws: ``GatehouseError``. After ``GatehouseError/wrongCredentials(_:)`` the user must sign in. If the session
+    ///   could not be stored, or the user not be read, it is in use all the same.
+    @discardableResult
+    public func takeOver(from sources: [LegacyTokens]) async throws -> User? {
+        if let takingOver { return try await takingOver.value }
+        let task = Task { try await takenOver(sources) }
+        takingOver = task
+        defer { takingOver = nil }
+        return try await task.value
+    }
+
+    private func takenOver(_ sources: [LegacyTokens]) async throws -> User? {
+        guard await restore() != .locked else { throw GatehouseError.deviceLocked }
+        for source in sources where isUnused {
+            guard let token = try await storing({ try await source.read() }), !token.token.text.isEmpty else {
+                continue
+            }
+            return isUnused ? try await takenOver(token, source) : nil
+        }
+        return nil
+    }
+
+    /// Whether nobody has ever signed in: also a sign-out leaves something in the store.
+    private var isUnused: Bool { session == nil && stored == nil }
+
+    private func takenOver(_ token: LegacyToken, _ source: LegacyTokens) async throws -> User? {
+        if let id = token.deviceID { item = StoredItem(deviceID: id) }
+        let old = StoredSession(
+            generation: UUID(), kind: token.isSession ? .apple : .cognito, accessToken: token.token,
+            receivedAt: gatewayNow, expiresAt: gatewayNow, user: User(fields: .object([:])))
+        var members: [String: JSONValue] = [:]
+        members["client_id"] = token.clientID.map { .string($0) }
+        members["device_key"] = token.deviceKey.map { .string($0) }
+        var new = try await requestTokens(old, adding: members)
+        guard isUnused else { return nil }  // somebody has signed in meanwhile
+        // Until the gateway has said more about the user.
+        if new.user == old.user, let id = TokenTimes(of: new.accessToken)?.sub {
+            new.user = User(fields: .object(["id": .string(id)]))
+        }
+        // In memory first: the token is used up by now.
+        endOfToken = (new.accessToken, clock.uptime + new.lifetime)
+        use(new)
+        report(.signedIn(new.user))
+        try await storing {
+            let storing = try await self.store(new, inPlaceOf: token.token)
+            guard self.session?.generation == new.generation else { return }
+            guard case .stored = storing else { return self.take(self.stored) }
+            let found = try await self.store.read().map { try JSONDecoder().decode(StoredItem.self, from: $0) }
+            guard found?.session?.generation == new.generation else {
+                throw StoreFailure.failed("the session could not be read back")
+            }
+            try await source.remove()
+        }
+        guard let session, session.generation == new.generation else { return nil }
+        // Without ``presence``: nobody has asked to use the session.
+        let family = new.kind == .apple ? AccountCall.Family.session : .account
+        let me: JSONValue = try await send(AccountCall(.get, "me", of: family, bearer: session.accessToken, repeats: 1))
+        return self.session?.generation == new.generation ? try await took(me) : nil
+    }
+
+    private func storing<Value: Sendable>(_ body: () async throws -> Value) async throws -> Value {
+        do {
+            return try await body()
+        } catch StoreFailure.locked {
+            throw GatehouseError.deviceLocked
+        } catch {
+            throw GatehouseError.storage(Self.reason(error))
+        }
+    }
+}

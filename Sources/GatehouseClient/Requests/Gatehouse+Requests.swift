@@ -1,0 +1,122 @@
+public import Foundation
+#if canImport(FoundationNetworking)
+    public import FoundationNetworking
+#endif
+
+extension Gatehouse {
+    /// A request to the gateway's origin.
+    ///
+    /// - Parameter path: relative to ``Configuration/url``, with its query.
+    public nonisolated func request(_ path: String) -> URLRequest {
+        let base = configuration.url.absoluteString.trimmingSuffix("/")
+        let path = path.hasPrefix("/") ? path : "/" + path
+        return URLRequest(url: URL(string: base + path) ?? configuration.url)
+    }
+
+    /// Sends a request with the session's token, and returns the response, whatever its status.
+    ///
+    /// A token that the gateway refuses is refreshed once, and the request sent again. Other 401 responses are returned
+    /// as they are. Redirects are followed within the gateway's origin.
+    ///
+    /// - Throws: ``GatehouseError``: ``GatehouseError/foreignOrigin(_:)`` for a request to another origin,
+    ///   ``GatehouseError/bodyNotReplayable`` for a body that is a stream and would have to be sent again.
+    public func data(for request: URLRequest) async throws -> (Data, HTTPURLResponse) {
+        let (body, response) = try await bytes(for: request)
+        return try await (Self.network { try await body.collected() }, response)
+    }
+
+    /// As ``data(for:)`` for a path.
+    public func data(_ path: String) async throws -> (Data, HTTPURLResponse) { try await data(for: request(path)) }
+
+    /// As ``data(for:)``, with a file as the request's body.
+    public func upload(for request: URLRequest, fromFile file: URL) async throws -> (Data, HTTPURLResponse) {
+        let (body, response) = try await exchange(request, uploading: file)
+        return try await (Self.network { try await body.collected() }, response)
+    }
+
+    /// As ``data(for:)``, with the response's body as it comes.
+    public func bytes(for request: URLRequest) async throws -> (ResponseBody, HTTPURLResponse) {
+        try await exchange(request, uploading: nil)
+    }
+
+    /// A request with the session's token, for other HTTP clients. A 401 response with `error="invalid_token"` asks for
+    /// ``refresh()`` and one repetition.
+    public func signed(_ request: URLRequest) async throws -> URLRequest {
+        try checkOrigin(request.url)
+        return try await usableSession().accessToken.signing(request)
+    }
+
+    private func exchange(_ request: URLRequest, uploading file: URL?) async throws -> (ResponseBody, HTTPURLResponse) {
+        try checkOrigin(request.url)
+        let session = try await usableSession()
+        let (body, response) = try await follow(request, session.accessToken, file)
+        guard response.refusesToken else { return (body, response) }
+        guard let newer = try await renewed(session) else { return (body, response) }
+        guard request.httpBodyStream == nil else { throw GatehouseError.bodyNotReplayable }
+        return try await follow(request, newer.accessToken, file)
+    }
+
+    /// Sends a request, and follows redirects within the gateway's origin (RFC 9110, section 15.4).
+    private func follow(
+        _ request: URLRequest, _ token: Secret, _ file: URL?
+    ) async throws -> (ResponseBody, HTTPURLResponse) {
+        var request = token.signing(request)
+        var file = file
+        for _ in 0..<16 {
+            let (response, body) = try await Self.network { [request, file, transport] in
+                try await transport.send(request, uploading: file)
+            }
+            noteTime(of: response)
+            guard let next = request.redirected(by: response), Origin(next.url) == Origin(configuration.url) else {
+                return (body, response)
+            }
+            if next.httpMethod != request.httpMethod { file = nil }
+            request = next
+        }
+        throw GatehouseError.network(URLError(.httpTooManyRedirects))
+    }
+
+    private func checkOrigin(_ url: URL?) throws {
+        guard let origin = Origin(url), origin == Origin(configuration.url) else {
+            throw GatehouseError.foreignOrigin(url)
+        }
+    }
+
+    static func network<Value: Sendable>(
+        _ body: @Sendable () async throws -> Value
+    ) async throws -> Value {
+        do { return try await body() } catch let error as URLError { throw GatehouseError.network(error) }
+    }
+}
+
+extension Secret {
+    func signing(_ request: URLRequest) -> URLRequest {
+        var request = request
+        request.setValue("Bearer \(text)", forHTTPHeaderField: "Authorization")
+        return request
+    }
+}
+
+extension URLRequest {
+    /// The request that a redirect asks for; nil if the response is none, or the body cannot be sent again.
+    func redirected(by response: HTTPURLResponse) -> URLRequest? {
+        guard let location = response.value(forHTTPHeaderField: "Location"),
+            let target = URL(string: location, relativeTo: url)?.absoluteURL
+        else { return nil }
+        var next = self
+        next.url = target
+        switch response.statusCode {
+        case 307, 308:
+            guard httpBodyStream == nil else { return nil }
+        case 303 where httpMethod != "HEAD", 301 where httpMethod == "POST", 302 where httpMethod == "POST":
+            next.httpMethod = "GET"
+            next.httpBody = nil
+            next.httpBodyStream = nil
+            next.setValue(nil, forHTTPHeaderField: "Content-Type")
+            next.setValue(nil, forHTTPHeaderField: "Content-Length")
+        case 301, 302, 303: break
+        default: return nil
+        }
+        return next
+    }
+}

@@ -1,0 +1,44 @@
+public import Foundation
+#if canImport(FoundationNetworking)
+    public import FoundationNetworking
+#endif
+
+/// Sends HTTP requests. A transport follows no redirect, and keeps no cookies and no cache of its own.
+public protocol Transport: Sendable {
+    /// Sends a request.
+    ///
+    /// - Parameter file: the body, in place of the request's own.
+    /// - Returns: the response's head and its body, piece by piece.
+    /// - Throws: `URLError`, and `CancellationError`.
+    func send(_ request: URLRequest, uploading file: URL?) async throws -> (HTTPURLResponse, ResponseBody)
+}
+
+/// A response's body, in pieces as they come. Its iteration throws `URLError` if the connection breaks.
+public struct ResponseBody: AsyncSequence, Sendable {
+    public typealias Element = Data
+    private let stream: AsyncThrowingStream<Data, any Error>
+
+    public init(_ stream: AsyncThrowingStream<Data, any Error>) { self.stream = stream }
+
+    /// A body that is there already.
+    public init(_ data: Data) {
+        stream = AsyncThrowingStream { continuation in
+            continuation.yield(data)
+            continuation.finish()
+        }
+    }
+
+    public func makeAsyncIterator() -> AsyncThrowingStream<Data, any Error>.Iterator { stream.makeAsyncIterator() }
+
+    /// The whole body.
+    ///
+    /// - Throws: `URLError(.dataLengthExceedsMaximum)` if it is longer than `limit` bytes.
+    func collected(upTo limit: Int = .max) async throws -> Data {
+        var data = Data()
+        for try await piece in stream {
+            data.append(piece)
+            if data.count > limit { throw URLError(.dataLengthExceedsMaximum) }
+        }
+        return data
+    }
+}

@@ -1,0 +1,232 @@
+import Foundation
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+extension Gatehouse {
+    /// Refreshes the tokens now, however long they are still good for.
+    ///
+    /// - Throws: ``GatehouseError``.
+    public func refresh() async throws {
+        let session = try await currentSession()
+        _ = try await refreshed(session)
+    }
+
+    /// A session whose access token is good, refreshed if it ends soon.
+    ///
+    /// - Parameter refused: a token that the gateway does not take any more.
+    /// - Throws: ``GatehouseError``.
+    func validSession(refusing refused: Secret? = nil) async throws -> StoredSession {
+        await storeUnstored()
+        let session = try await currentSession()
+        let lead = session.kind == .apple ? configuration.sessionRefreshLead : configuration.refreshLead
+        let isRefused = session.accessToken == refused
+        let remaining = isRefused ? 0 : remaining(session)
+        if remaining > lead { return session }
+        if let error = retry.closed(at: clock.uptime) {
+            if remaining > 0 { return session }
+            throw error
+        }
+        do {
+            return try await refreshed(session)
+        } catch let error as GatehouseError where remaining > 0 {
+            if case .signedOut = error { throw error }
+            // Good until its end: a later use tries again.
+            return session
+        }
+    }
+
+    /// The session with another access token than the one that the gateway has refused; nil if there is none.
+    ///
+    /// - Throws: ``GatehouseError/signedOut(_:)`` also if somebody else is signed in by now: nothing is sent as another.
+    func renewed(_ session: StoredSession) async throws -> StoredSession? {
+        let newer = try await validSession(refusing: session.accessToken)
+        guard newer.generation == session.generation else { throw GatehouseError.signedOut(.elsewhere) }
+        return newer.accessToken == session.accessToken ? nil : newer
+    }
+
+    /// Refreshes a session; all who ask meanwhile share one request. It goes on if its callers are cancelled.
+    private func refreshed(_ session: StoredSession) async throws -> StoredSession {
+        if let flight, flight.generation == session.generation { return try await flight.task.value }
+        let task = Task { try await exchanged(session) }
+        flight = (session.generation, task)
+        defer { if flight?.task == task { flight = nil } }
+        return try await task.value
+    }
+
+    private func exchanged(_ session: StoredSession) async throws -> StoredSession {
+        await storeUnstored()
+        try checkGeneration(session)
+        var session = self.session ?? session
+        // Another process may have refreshed since.
+        if let newer = try await overtaking(session) {
+            if remaining(newer) > configuration.refreshLead { return newer }
+            session = newer
+        }
+        // A few turns: each begins with a token that another process has stored since the last.
+        for _ in 0..<4 {
+            do {
+                let new = try await requestTokens(session)
+                try checkGeneration(session)
+                retry.succeeded()
+                endOfToken = (new.accessToken, clock.uptime + new.lifetime)
+                return try await adopt(new, after: session)
+            } catch let error as GatehouseError {
+                guard case .wrongCredentials(let refusal) = error else { throw failed(error, session) }
+                guard let newer = try await overtaking(session) else {
+                    throw await ended(session, .ended(refusal))
+                }
+                if remaining(newer) > 0 { return newer }
+                session = newer
+            }
+        }
+        throw failed(.unexpectedResponse(status: 401), session)
+    }
+
+    /// The session in the store, if another process has refreshed it; it is in use from then on. Nil if the store has
+    /// this one, or cannot be read.
+    ///
+    /// - Throws: ``GatehouseError/signedOut(_:)`` if another process has signed out, or signed somebody in.
+    private func overtaking(_ session: StoredSession) async throws -> StoredSession? {
+        // The store then has another sign-in's session.
+        if isUnstoredSignIn { return nil }
+        let found: Data?
+        do {
+            found = try await store.read()
+        } catch StoreFailure.locked {
+            throw GatehouseError.deviceLocked
+        } catch {
+            report(.notStored(Self.reason(error)))
+            return nil
+        }
+        try checkGeneration(session)
+        if found == stored { return nil }
+        guard let found, let decoded = try? JSONDecoder().decode(StoredItem.self, from: found),
+            let other = decoded.session, other.generation == session.generation
+        else { throw await replacedElsewhere(found) }
+        stored = found
+        item = decoded
+        guard other.renewal != session.renewal || other.accessToken != session.accessToken else { return nil }
+        use(other)
+        return other
+    }
+
+    private func adopt(_ new: StoredSession, after session: StoredSession) async throws -> StoredSession {
+        try checkGeneration(session)
+        // In memory first: if the store fails, or the app ends now, the session goes on all the same.
+        use(new)
+        do {
+            let storing = try await persist(new, inPlaceOf: session.renewal)
+            try checkGeneration(session)
+            switch storing {
+            case .stored: break
+            case .overtaken(let other):
+                use(other)
+                return other
+            case .replaced: throw await replacedElsewhere(stored)
+            }
+        } catch let failure as StoreFailure {
+            report(.notStored(Self.reason(failure)))
+        }
+        report(.refreshed)
+        return new
+    }
+
+    func use(_ new: StoredSession) {
+        session = new
+        become(.signedIn(new.user, isFresh: true))
+    }
+
+    /// - Throws: ``GatehouseError/signedOut(_:)`` if the session in use is of another sign-in by now.
+    func checkGeneration(_ session: StoredSession) throws {
+        guard self.session?.generation == session.generation else {
+            if case .signedOut(let reason) = state { throw GatehouseError.signedOut(reason) }
+            throw GatehouseError.signedOut(.elsewhere)
+        }
+    }
+
+    func replacedElsewhere(_ found: Data?) async -> GatehouseError {
+        take(found)
+        if session == nil {
+            become(.signedOut(.elsewhere))
+            report(.signedOut(.elsewhere))
+        } else if let session {
+            report(.signedIn(session.user))
+        }
+        return .signedOut(.elsewhere)
+    }
+
+    /// The session is over for this device, and for other processes that share the store.
+    func ended(_ session: StoredSession, _ reason: SignOutReason) async -> GatehouseError {
+        guard self.session?.generation == session.generation else { return .signedOut(reason) }
+        self.session = nil
+        endOfToken = nil
+        become(.signedOut(reason))
+        report(.signedOut(reason))
+        do {
+            try await remove(session)
+        } catch {
+            report(.notStored(Self.reason(error)))
+        }
+        return .signedOut(reason)
+    }
+
+    private func failed(_ error: GatehouseError, _ session: StoredSession) -> GatehouseError {
+        // The next user's refreshes do not wait for the last one's.
+        guard self.session?.generation == session.generation else { return error }
+        if error != .deviceLocked {
+            let jitter = Double(random(1).first ?? 0) / 255
+            retry.failed(error, retryAfter: error.gatewayError?.retryAfter, uptime: clock.uptime, jitter: jitter)
+        }
+        if let current = self.session, remaining(current) <= 0 { become(.signedIn(current.user, isFresh: false)) }
+        return error
+    }
+
+    /// - Parameter members: further members of the body.
+    func requestTokens(
+        _ session: StoredSession, adding members: [String: JSONValue] = [:]
+    ) async throws -> StoredSession {
+        var new = session
+        switch session.kind {
+        case .cognito:
+            var body = members
+            body["refresh_token"] = .string(session.renewal.text)
+            body["device_info"] = await device().json
+            let call = AccountCall(.post, "refresh", body: body, repeats: 1)
+            let tokens: TokensResponse = try await send(call)
+            new.accept(tokens, now: gatewayNow)
+        case .apple:
+            let call = AccountCall(.post, "refresh", of: .session, bearer: session.accessToken, repeats: 1)
+            let response: SessionResponse = try await send(call)
+            new.accept(response, now: gatewayNow)
+        }
+        return new
+    }
+
+    /// The gateway's clock.
+    var gatewayNow: Date { clock.now.addingTimeInterval(clockOffset) }
+}
+
+extension StoredSession {
+    var lifetime: TimeInterval { expiresAt.timeIntervalSince(receivedAt) }
+
+    mutating func accept(_ tokens: TokensResponse, now: Date) {
+        accessToken = tokens.accessToken
+        refreshToken = tokens.refreshToken
+        idToken = tokens.idToken ?? idToken
+        receivedAt = now
+        expiresAt = now.addingTimeInterval(tokens.expiresIn)
+        user = tokens.user ?? user
+    }
+
+    mutating func accept(_ response: SessionResponse, now: Date) {
+        accessToken = response.token
+        receivedAt = now
+        // Unless the token says its end, it is tried for a day.
+        expiresAt =
+            TokenTimes(of: response.token).map { Date(timeIntervalSince1970: $0.exp) }
+            ?? now.addingTimeInterval(2 * 24 * 3600)
+        user = response.user ?? user
+    }
+}

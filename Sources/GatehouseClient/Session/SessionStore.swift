@@ -1,0 +1,44 @@
+public import Foundation
+
+/// Where a session outlasts the app. Several processes, such as an app and its extensions, may share one.
+///
+/// A store keeps one value. It takes no lock between a read and a write: a write names what it replaces, and is refused
+/// if another process has written since.
+public protocol SessionStore: Sendable {
+    /// - Returns: what is stored; nil if nothing is.
+    /// - Throws: ``StoreFailure``. Nothing is deleted for a failed read.
+    func read() async throws -> Data?
+    /// Stores `new`, or deletes what is stored if it is nil.
+    ///
+    /// - Parameter old: what was read; nil if nothing was stored.
+    /// - Returns: false, with nothing changed, if something else is stored by now.
+    /// - Throws: ``StoreFailure``.
+    func replace(_ old: Data?, with new: Data?) async throws -> Bool
+}
+
+/// Why a store could not be read or written.
+public enum StoreFailure: Error, Sendable, Hashable {
+    /// The device has not been unlocked since it started, or is locked now.
+    case locked
+    /// Any other reason.
+    case failed(String)
+}
+
+/// A store that ends with the process, for previews and tests.
+public final class MemoryStore: SessionStore, @unchecked Sendable {
+    // Unchecked: `data` is only used under `lock`. Mutex needs iOS 18.
+    private let lock = NSLock()
+    private var data: Data?
+
+    public init(_ data: Data? = nil) { self.data = data }
+
+    public func read() -> Data? { lock.withLock { data } }
+
+    public func replace(_ old: Data?, with new: Data?) -> Bool {
+        lock.withLock {
+            guard data == old else { return false }
+            data = new
+            return true
+        }
+    }
+}

@@ -1,0 +1,44 @@
+/// Whether somebody is signed in.
+public enum SessionState: Sendable, Hashable {
+    /// The stored session has not been read yet.
+    case restoring
+    /// The stored session cannot be read before the device is unlocked.
+    case locked
+    /// `isFresh` is false while the access token has expired and could not be refreshed, as without a network.
+    case signedIn(User, isFresh: Bool)
+    case signedOut(SignOutReason)
+
+    /// The user that is signed in; nil if nobody is.
+    public var user: User? {
+        guard case .signedIn(let user, _) = self else { return nil }
+        return user
+    }
+}
+
+/// Why nobody is signed in.
+public enum SignOutReason: Sendable, Hashable {
+    /// No session was stored.
+    case notSignedIn
+    /// The app called ``Gatehouse/signOut(everywhere:)``.
+    case requested
+    /// The gateway ended the session or does not know it, for its own reason: expired, revoked, or used by two parties.
+    case ended(GatewayError)
+    /// The user was deleted.
+    case userDeleted
+    /// Another process that shares the store signed out, or signed another user in.
+    case elsewhere
+    /// The stored session cannot be decoded. It stays in the store until the next sign-in.
+    case unreadable
+}
+
+/// Something that happened to the session.
+public enum SessionEvent: Sendable, Hashable {
+    case signedIn(User)
+    case refreshed
+    case userChanged(User)
+    /// The session is over; `signedOut` names the reason.
+    case signedOut(SignOutReason)
+    case userDeleted
+    /// New tokens could not be stored, for the store's reason. They are tried again with the next use.
+    case notStored(String)
+}

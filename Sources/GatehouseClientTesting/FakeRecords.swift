@@ -1,0 +1,93 @@
+import Foundation
+import GatehouseClient
+
+/// A user of the fake gateway's pool, or one who signs in with Apple.
+struct FakeUser {
+    var id: String
+    var email: String
+    var password = ""
+    var name: String?
+    var groups: [String] = []
+    var attributes: [String: String] = [:]
+    var phoneNumber: String?
+    var isConfirmed = true
+    /// The code of the last message, until it is used.
+    var code: String?
+    /// The key of an authenticator app, and whether it was verified.
+    var authenticator: (secret: String, isVerified: Bool)?
+    var asksForAuthenticator = false
+    var lastAuthenticatorCode: String?
+
+    var json: JSONValue {
+        .object([
+            "id": .string(id), "email": .string(email), "email_verified": .bool(isConfirmed),
+            "name": name.map { .string($0) } ?? .null, "username": .string(id),
+            "groups": .array(groups.map { .string($0) }),
+            "attributes": .object(attributes.mapValues { .string($0) }),
+        ])
+    }
+
+    /// The form of the calls of Sign in with Apple.
+    var sessionJSON: JSONValue {
+        .object([
+            "id": .string(id), "email": .string(email), "name": name.map { .string($0) } ?? .null,
+            "phoneNumber": phoneNumber.map { .string($0) } ?? .null, "role": "customer",
+        ])
+    }
+}
+
+struct FakeSession {
+    var id: String
+    var userID: String
+    var isApple: Bool
+    var device: JSONValue
+    var signedInAt: Date
+    var lastUsedAt: Date
+    var endsAt: Date
+    var isEnded = false
+    /// The number of the newest token. It grows with each refresh.
+    var generation = 0
+    /// The newest token: what the parent gets once more.
+    var newest: String
+
+    var deviceID: String? { device["device_id"]?.text }
+}
+
+/// The meaning of one of the fake gateway's tokens.
+struct FakeToken {
+    var sessionID: String
+    var generation: Int
+    var endsAt: Date
+}
+
+/// All that the fake gateway stores.
+struct FakeState {
+    var users: [String: FakeUser] = [:]
+    var sessions: [String: FakeSession] = [:]
+    var accessTokens: [String: FakeToken] = [:]
+    var refreshTokens: [String: FakeToken] = [:]
+    /// The user's id of each sign-in that waits for a code.
+    var challenges: [String: String] = [:]
+    var nonces: Set<String> = []
+    /// Apple's identity tokens that were not used yet: the user's id and the hash of the nonce.
+    var appleCredentials: [String: (userID: String, hashedNonce: String)] = [:]
+    var requests: [String: Int] = [:]
+    var faults: [(path: String?, fault: Fault)] = []
+    var serial = 0
+
+    mutating func next() -> Int {
+        serial += 1
+        return serial
+    }
+
+    /// The id of a user of the pool with this address.
+    func userID(_ email: String?) -> String? {
+        users.values.first { !$0.password.isEmpty && $0.email == email }?.id
+    }
+
+    mutating func end(userID: String, but sessionID: String? = nil) {
+        for (id, session) in sessions where session.userID == userID && id != sessionID {
+            sessions[id]?.isEnded = true
+        }
+    }
+}

@@ -1,0 +1,90 @@
+"""The contract tests of GatehouseClient, which its fake gateway passes in process, pass against a real gateway too."""
+
+import json
+import os
+import shutil
+import subprocess
+import threading
+import urllib.parse
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from harness.apple_app import apple_settings
+from harness.gateway import REPOSITORY
+from harness.local_apple import LocalApple
+from harness.local_pool_control import advance_clock, one_time_code
+from harness.process import wait_until
+from harness.sanitizer import PATIENCE
+
+# The package whose tests are built: this one, unless another one has the same targets.
+PACKAGE = Path(os.environ.get("GATEHOUSE_CLIENT_PACKAGE", REPOSITORY))
+TOTP = {"mode": "optional", "methods": ["SOFTWARE_TOKEN_MFA"]}
+
+
+def is_built() -> bool:
+    return any((PACKAGE / ".build" / "debug").glob("*.xctest"))
+
+
+@pytest.fixture
+def apple(tmp_path):
+    apple = LocalApple(tmp_path, changes={"mfa": TOTP})
+    yield apple
+    apple.stop()
+
+
+@pytest.fixture
+def control(apple):
+    """The mailbox, the authenticator app and the phone of the tests' users; its URL."""
+    turn = threading.Lock()
+
+    def given(call: str, query: dict[str, str]) -> dict:
+        if call == "code":
+            return {"code": apple.confirmation_code(query["email"])}
+        if call == "apple":
+            return apple.apple_sign_in(query["user"], nonce=query["nonce"])
+        assert call == "authenticator", call
+        with turn:
+            # The pool takes each code once.
+            advance_clock(apple, 30)
+            return {"code": one_time_code(apple, query["secret"])}
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            parts = urllib.parse.urlsplit(self.path)
+            body = json.dumps(given(parts.path.strip("/"), dict(urllib.parse.parse_qsl(parts.query)))).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.mark.skipif(not shutil.which("swift"), reason="no Swift compiler")
+@pytest.mark.skipif(not is_built(), reason="the Swift tests are not built: swift build --build-tests")
+@pytest.mark.timeout(300)
+def test_the_contract_tests_of_the_client_pass_against_a_real_gateway(start_gateway, apple, control):
+    gateway = start_gateway(apple_settings(apple), pool=apple)
+    result = subprocess.run(
+        ["swift", "test", "--skip-build", "--package-path", str(PACKAGE), "--filter", "GatehouseClientTests.Contract"],
+        env={**os.environ, "GATEHOUSE_URL": gateway.url, "GATEHOUSE_CONTROL": control},
+        capture_output=True,
+        text=True,
+        timeout=240 * PATIENCE,
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+    # They did run against it, and not only against the fake.
+    assert "a real gateway" in result.stdout
+    asked = {f"gatehouse:{call}" for call in ("login", "challenge", "refresh", "confirm", "session-refresh")}
+    wait_until(lambda: asked <= {each["route"] for each in gateway.access_log()}, "all calls in the access log")
