@@ -231,11 +231,14 @@ let package = Package(
                 nio("NIOCore"), nio("NIOPosix"), nio("NIOHTTP1"),
             ],
             swiftSettings: safe),
+        // What still bypasses the gateway in an app's tree or archive.
+        .target(name: "AppAudit", dependencies: ["Encoding"], swiftSettings: safe),
         // The commands.
         .executableTarget(
             name: "gatehouse",
             dependencies: [
-                "Admin", "Cryptography", "Diagnostics", "Encoding", "Gateway", "Keys", "LocalPool", "Locking",
+                "Admin", "AppAudit", "Cryptography", "Diagnostics", "Encoding", "Gateway", "Keys", "LocalPool",
+                "Locking",
                 "Pipeline", "Sessions", "Settings", "SettingsReader", "Store", "Telemetry", argumentParser, lifecycle,
                 logging, tracing,
             ],
@@ -261,6 +264,9 @@ let package = Package(
             ],
             path: "Tests/TestSupport", swiftSettings: strict),
 
+        .testTarget(
+            name: "AppAuditTests", dependencies: ["AppAudit", "Encoding"], exclude: ["Fixtures"],
+            swiftSettings: strict),
         .testTarget(name: "EncodingTests", dependencies: ["Encoding", "SeededRandom"], swiftSettings: strict),
         .testTarget(
             name: "CryptographyTests", dependencies: ["Cryptography", "Encoding"], path: "Tests/CryptoTests",

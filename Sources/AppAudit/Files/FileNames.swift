@@ -1,0 +1,61 @@
+/// Languages and archives by the names of files.
+enum FileNames {
+    /// Nil for files that are not read, such as images.
+    static func language(of name: String) -> Language? {
+        let name = name.lowercased()
+        if let language = wholeNames[name] { return language }
+        if name.hasPrefix("requirements"), name.hasSuffix(".txt") { return .ruby }
+        guard let dot = name.lastIndex(of: ".") else { return nil }
+        return endings[String(name[name.index(after: dot)...])]
+    }
+
+    /// Whether the file may be a program without an ending: read if its first bytes say so.
+    static func mayBeProgram(_ name: String) -> Bool { !name.dropFirst().contains(".") }
+
+    static func isArchive(_ name: String) -> Bool {
+        let name = name.lowercased()
+        return [".ipa", ".apk", ".aab", ".aar", ".jar", ".xapk", ".apks", ".zip"].contains { name.hasSuffix($0) }
+    }
+
+    /// Whether a file by this name is Amplify's or an AWS SDK's configuration, whatever it contains.
+    static func isAmplifyConfiguration(_ name: String) -> Bool {
+        let name = name.lowercased()
+        return [
+            "amplifyconfiguration.json", "awsconfiguration.json", "amplify_outputs.json", "aws-exports.js",
+            "aws-exports.ts", "aws-exports.json", "amplifyconfiguration.dart", "amplify_outputs.dart",
+        ].contains(name)
+    }
+
+    /// Whether the first bytes are those of a program: Mach-O in its forms, ELF, DEX, or Hermes' bytecode.
+    static func isProgram(_ bytes: some Collection<UInt8>) -> Bool {
+        let first = Array(bytes.prefix(4))
+        return programs.contains(first)
+    }
+
+    private static let programs: [[UInt8]] = [
+        [0xFE, 0xED, 0xFA, 0xCE], [0xFE, 0xED, 0xFA, 0xCF], [0xCE, 0xFA, 0xED, 0xFE], [0xCF, 0xFA, 0xED, 0xFE],
+        [0xCA, 0xFE, 0xBA, 0xBE], [0xBE, 0xBA, 0xFE, 0xCA], [0xCA, 0xFE, 0xBA, 0xBF], [0x7F, 0x45, 0x4C, 0x46],
+        [0x64, 0x65, 0x78, 0x0A], [0xC6, 0x1F, 0xBC, 0x03],
+    ]
+
+    private static let wholeNames: [String: Language] = [
+        "podfile": .ruby, "podfile.lock": .yaml, "cartfile": .ruby, "cartfile.resolved": .ruby, "fastfile": .ruby,
+        "appfile": .ruby, "package.resolved": .json, "yarn.lock": .yaml, "pubspec.lock": .yaml,
+        "gradle.lockfile": .properties, "pipfile": .toml, "pipfile.lock": .json, "poetry.lock": .toml,
+        ".env": .properties, "readme": .document, "changelog": .document,
+    ]
+
+    private static let endings: [String: Language] = [
+        "swift": .swift, "m": .objectiveC, "mm": .objectiveC, "h": .objectiveC, "c": .objectiveC, "cpp": .objectiveC,
+        "cc": .objectiveC, "hpp": .objectiveC, "kt": .kotlin, "kts": .kotlin, "java": .java, "js": .javaScript,
+        "jsx": .javaScript, "ts": .javaScript, "tsx": .javaScript, "mjs": .javaScript, "cjs": .javaScript,
+        "mts": .javaScript, "cts": .javaScript, "jsbundle": .javaScript, "bundle": .javaScript, "dart": .dart,
+        "py": .python, "json": .json, "json5": .json, "jsonc": .json, "arb": .json, "resolved": .json, "yaml": .yaml,
+        "yml": .yaml, "xml": .xml, "plist": .xml, "entitlements": .xml, "html": .xml, "htm": .xml,
+        "storyboard": .xml, "xib": .xml, "gradle": .groovy, "groovy": .groovy, "toml": .toml, "rb": .ruby,
+        "podspec": .ruby, "properties": .properties, "xcconfig": .properties, "ini": .properties, "env": .properties,
+        "cfg": .properties, "pbxproj": .openStep, "strings": .openStep, "md": .document, "markdown": .document,
+        "mdx": .document, "rst": .document, "txt": .document, "adoc": .document, "dex": .binary, "so": .binary,
+        "dylib": .binary, "arsc": .binary, "hbc": .binary, "class": .binary,
+    ]
+}

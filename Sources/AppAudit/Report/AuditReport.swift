@@ -1,0 +1,56 @@
+/// The result of an audit.
+package struct AuditReport: Sendable {
+    /// By path, line, column and rule.
+    package private(set) var findings: [Finding] = []
+    /// The findings that a baseline contains, in the same order.
+    package private(set) var known: [Finding] = []
+    package private(set) var filesRead = 0
+    /// The files and directories that `.gitignore` files and the list of build directories left out.
+    package internal(set) var leftOut = 0
+    /// The archives in the tree, which are not read.
+    package private(set) var archives = 0
+    /// The paths that could not be read: the audit says nothing about them.
+    package internal(set) var notRead: [String] = []
+
+    package func count(of severity: Severity) -> Int { findings.count { $0.severity == severity } }
+
+    /// Whether everything was read, and nothing weighs as much as this or more.
+    package func isGood(failingOn severity: Severity) -> Bool {
+        notRead.isEmpty && findings.allSatisfy { $0.severity < severity }
+    }
+
+    /// Moves the findings that the baseline contains to the known ones.
+    package mutating func apply(_ baseline: Baseline) {
+        known = findings.filter(baseline.contains)
+        findings.removeAll(where: baseline.contains)
+    }
+
+    mutating func add(_ outcome: FileAudit.Outcome, path: [UInt8]) {
+        switch outcome {
+        case .read(let found):
+            filesRead += 1
+            findings += found
+        case .archive: archives += 1
+        case .unreadable: notRead.append(String(decoding: path, as: UTF8.self))
+        case .irrelevant: break
+        }
+    }
+
+    mutating func merge(_ part: AuditReport) {
+        findings += part.findings
+        filesRead += part.filesRead
+        archives += part.archives
+        notRead += part.notRead
+    }
+
+    /// The order does not depend on which file was read first.
+    mutating func sort() {
+        findings.sort { left, right in
+            if left.path != right.path { return left.path.utf8.lexicographicallyPrecedes(right.path.utf8) }
+            let (first, second) = ((left.line ?? 0, left.column ?? 0), (right.line ?? 0, right.column ?? 0))
+            return first == second
+                ? (left.rule.rawValue, left.name) < (right.rule.rawValue, right.name) : first < second
+        }
+        notRead.sort { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+    }
+}

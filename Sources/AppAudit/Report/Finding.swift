@@ -1,0 +1,40 @@
+/// Something that still bypasses the gateway, with its place.
+package struct Finding: Equatable, Sendable {
+    /// The reason why a finding is a note.
+    package enum Context: String, Sendable {
+        case code
+        case comment
+        case test
+        case document
+    }
+
+    package let rule: Rule
+    /// Relative to the audited directory, with `/`.
+    package let path: String
+    /// Counted from 1; nil in binaries and for whole files.
+    package let line: Int?
+    /// Counted from 1, in bytes.
+    package let column: Int?
+    /// The name that was found. Never a secret's value.
+    package let name: String
+    package let context: Context
+    package let replacement: String
+    /// Stays the same while other lines of the file change. See ``Fingerprint``.
+    package var fingerprint = ""
+    /// The hash of the line without its spaces, from which the fingerprint is computed.
+    var lineHash: UInt64 = 0
+
+    package var severity: Severity { context == .code ? rule.severity : .note }
+
+    package init(
+        rule: Rule, path: String, line: Int?, column: Int?, name: String, context: Context, replacement: String
+    ) {
+        self.rule = rule
+        self.path = path
+        self.line = line
+        self.column = column
+        self.name = name
+        self.context = context
+        self.replacement = replacement
+    }
+}

@@ -1,0 +1,112 @@
+/// Applies all signatures to single files.
+package struct Scanner: Sendable {
+    private let signatures: [Signature]
+    private let needles: NeedleSet
+
+    /// - Parameter domains: custom domains of pools, which are names of Cognito too.
+    package init(domains: [String] = []) {
+        signatures =
+            Signatures.all
+            + domains.filter { !$0.isEmpty && $0.utf8.count < 254 }.prefix(20).map {
+                Signature(.customDomain, $0).inAnyCase().inFiles(.all)
+            }
+        needles = NeedleSet(signatures.map(\.text))
+    }
+
+    /// The findings of one file, by their places.
+    ///
+    /// - Parameter path: the name in findings.
+    func findings(in bytes: [UInt8], path: String, language: Language, role: FileRole) -> [Finding] {
+        let hits = needles.hits(in: bytes.span)
+        guard hits.contains(where: { signatures[$0.needle].rule != nil }) else { return [] }
+        let file = ScannedFile(bytes: bytes, language: language, role: role)
+        let evidence = evidence(of: hits, in: file)
+        var findings: [Finding] = []
+        var seen: Set<SeenPlace> = []
+        for hit in hits.sorted(by: { $0.range.lowerBound < $1.range.lowerBound }) {
+            guard let finding = finding(for: hit, in: file, path: path, evidence) else { continue }
+            if seen.insert(SeenPlace(finding, isLockFile: role.isManifest)).inserted { findings.append(finding) }
+        }
+        return findings
+    }
+
+    private func evidence(of hits: [NeedleSet.Hit], in file: ScannedFile) -> Set<Signature.Evidence> {
+        var found: Set<Signature.Evidence> = []
+        for hit in hits {
+            let signature = signatures[hit.needle]
+            guard let evidence = signature.gives, !found.contains(evidence), signature.fits(hit.range, in: file.bytes),
+                file.regions.kind(at: hit.range.lowerBound) != .comment,
+                !file.bytes.hasFolded(Array("incognito".utf8), at: hit.range.lowerBound - 2)
+            else { continue }
+            found.insert(evidence)
+        }
+        return found
+    }
+
+    private func finding(
+        for hit: NeedleSet.Hit, in file: ScannedFile, path: String, _ evidence: Set<Signature.Evidence>
+    ) -> Finding? {
+        let signature = signatures[hit.needle]
+        guard let rule = signature.rule, signature.fits(hit.range, in: file.bytes) else { return nil }
+        let kind = file.regions.kind(at: hit.range.lowerBound)
+        guard signature.applies(to: file, in: kind) else { return nil }
+        if let needed = signature.needs, !evidence.contains(needed) { return nil }
+        guard let match = SignatureMatch(signature, hit.range, kind, file, evidence) else { return nil }
+        var finding = Finding(
+            rule: rule, path: path, line: file.line(of: hit.range.lowerBound),
+            column: file.column(of: hit.range.lowerBound), name: match.name,
+            context: context(kind, file), replacement: match.replacement ?? rule.replacement)
+        finding.lineHash = Fingerprint.hash(ofLineAt: hit.range.lowerBound, in: file, name: match.name)
+        return finding
+    }
+
+    private func context(_ kind: RegionKind, _ file: ScannedFile) -> Finding.Context {
+        if file.language == .document { return .document }
+        if kind == .comment { return .comment }
+        return file.role.isTest ? .test : .code
+    }
+}
+
+/// One finding for each rule and line; in binaries and lists of dependencies, one for each name.
+private struct SeenPlace: Hashable {
+    let rule: Rule
+    let line: Int?
+    let name: [UInt8]
+
+    init(_ finding: Finding, isLockFile: Bool) {
+        rule = finding.rule
+        let isByName = finding.line == nil || isLockFile && finding.rule == .cognitoDependency
+        line = isByName ? nil : finding.line
+        name = isByName ? Array(finding.name.utf8) : []
+    }
+}
+
+extension Signature {
+    /// Whether the bytes have the signature's case, and are whole words where it wants that.
+    func fits(_ range: Range<Int>, in bytes: [UInt8]) -> Bool {
+        if hasExactCase, !bytes.has(text, at: range.lowerBound) { return false }
+        if startsWord, let before = bytes.byte(at: range.lowerBound - 1), isWord(before) { return false }
+        if endsWord, let after = bytes.byte(at: range.upperBound), isWord(after) { return false }
+        return true
+    }
+
+    func applies(to file: ScannedFile, in kind: RegionKind) -> Bool {
+        // Documents name everything; a place in code or strings says nothing there.
+        if file.language == .document {
+            return file.role.isManifest ? files.contains(.manifests) : rule != .tokenStorage
+        }
+        if let languages, file.language != .binary, !languages.contains(file.language) { return false }
+        guard !files.isDisjoint(with: file.kinds) else { return false }
+        guard let place, kind != .comment, file.language != .binary else { return true }
+        return place == kind
+    }
+}
+
+extension ScannedFile {
+    fileprivate var kinds: Signature.Files {
+        if language == .binary { return role.isPropertyList ? [.binaries, .data] : .binaries }
+        // A dependency list in a program's language is no program that ships.
+        if role.isManifest { return [.manifests, .data] }
+        return language.isProgram ? .programs : .data
+    }
+}

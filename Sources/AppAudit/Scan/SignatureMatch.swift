@@ -1,0 +1,74 @@
+/// A hit that is a finding, with the name to report.
+struct SignatureMatch {
+    var name: String
+    var replacement: String?
+
+    private static let maximumName = 120
+
+    /// Nil where the bytes around the hit say otherwise.
+    init?(
+        _ signature: Signature, _ range: Range<Int>, _ kind: RegionKind, _ file: ScannedFile,
+        _ evidence: Set<Signature.Evidence>
+    ) {
+        let bytes = file.bytes
+        let isText = kind == .comment || file.language == .document
+        name = Self.text(bytes, range)
+        switch signature.check {
+        case .none: break
+        case .operation:
+            guard let end = bytes.endOfOperation(range) else { return nil }
+            name = Self.text(bytes, range.lowerBound..<end)
+            // The target's own finding names it.
+            if range.lowerBound > 0, bytes.has(Self.target, at: range.lowerBound - Self.target.count) { return nil }
+        case .call:
+            guard isText || bytes.nextVisible(from: range.upperBound)?.byte == UInt8(ascii: "(") else { return nil }
+        case .host:
+            guard bytes.isHost(range) else { return nil }
+        case .wholeString:
+            guard bytes.isQuoted(range) else { return nil }
+        case .poolID:
+            guard let end = bytes.endOfPoolID(from: range.upperBound) else { return nil }
+            name = Self.text(bytes, range.lowerBound..<end)
+        case .identityPoolID:
+            guard bytes.isUUID(at: range.upperBound) else { return nil }
+            name = Self.text(bytes, range.lowerBound..<range.upperBound + 36)
+        case .plistKey:
+            guard file.role.isPropertyList, let key = bytes.plistKey(around: range) else { return nil }
+            name = Self.text(bytes, key)
+        case .secretValue:
+            guard !isText, bytes.hasSecretValue(range, file, hasEvidence: evidence.contains(.cognito)) else {
+                return nil
+            }
+        case .storedToken:
+            guard !isText, bytes.storesToken(range) else { return nil }
+        case .authFunction:
+            guard let function = bytes.identifier(from: range.upperBound) else { return nil }
+            replacement = ReplacedCall.replacement(for: bytes[function])
+            guard replacement != nil else { return nil }
+            name = Self.text(bytes, range.lowerBound..<function.upperBound)
+        case .package:
+            guard isText || bytes.isPackage(range, in: file) else { return nil }
+        }
+        refine(signature, range, bytes)
+    }
+
+    private static let target = Array("AWSCognitoIdentityProviderService.".utf8)
+
+    /// Adds to the name what says more, and finds the replacement that belongs to it.
+    private mutating func refine(_ signature: Signature, _ range: Range<Int>, _ bytes: [UInt8]) {
+        switch signature.rule {
+        case .amplifyAuth where signature.check == .none, .cognitoTarget:
+            guard let function = bytes.memberName(from: range.upperBound) else { return }
+            let text = String(decoding: bytes[function].prefix(60), as: UTF8.self)
+            name += (name.hasSuffix(".") ? "" : ".") + text
+            replacement = ReplacedCall.replacement(for: bytes[function])
+        case .cognitoOperation: replacement = ReplacedCall.replacement(for: bytes[range])
+        case .cognitoHost, .hostedDomain: name = Self.text(bytes, bytes.hostRange(around: range))
+        default: break
+        }
+    }
+
+    private static func text(_ bytes: [UInt8], _ range: Range<Int>) -> String {
+        String(decoding: bytes[range].prefix(maximumName), as: UTF8.self)
+    }
+}

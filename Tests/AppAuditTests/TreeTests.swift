@@ -1,0 +1,99 @@
+import Foundation
+import Testing
+
+@testable import AppAudit
+
+@Suite("Trees")
+struct TreeTests {
+    private let call = "_ = try await Amplify.Auth.signOut()\n"
+
+    @Test("Ignored files and build directories are left out, counted, and read if they are asked for")
+    func ignored() async throws {
+        let tree = try TemporaryTree([
+            "App/A.swift": call, "Generated/B.swift": call, "Pods/C.swift": call, ".gitignore": "/Generated\n",
+            "App/.gitignore": "D.swift\n", "App/D.swift": call, ".git/E.swift": call,
+        ])
+        let report = try await Audit().run(tree.url.path)
+        #expect(report.findings.map(\.path) == ["App/A.swift"])
+        #expect(report.leftOut == 3)
+        let all = try await Audit(includesIgnored: true).run(tree.url.path)
+        #expect(all.findings.map(\.path) == ["App/A.swift", "App/D.swift", "Generated/B.swift", "Pods/C.swift"])
+        #expect(all.leftOut == 0)
+    }
+
+    @Test("Links are not followed, so that no path leads out of the tree or around in it")
+    func links() async throws {
+        let outside = try TemporaryTree(["A.swift": call])
+        let tree = try TemporaryTree(["B.swift": "let a = 1\n"])
+        let manager = FileManager.default
+        try manager.createSymbolicLink(
+            at: tree.url.appending(path: "L.swift"), withDestinationURL: outside.url.appending(path: "A.swift"))
+        try manager.createSymbolicLink(at: tree.url.appending(path: "out"), withDestinationURL: outside.url)
+        try manager.createSymbolicLink(at: tree.url.appending(path: "loop"), withDestinationURL: tree.url)
+        let report = try await Audit().run(tree.url.path)
+        #expect(report.findings.isEmpty && report.filesRead == 1 && report.notRead.isEmpty)
+    }
+
+    @Test("The order of findings does not depend on the number of tasks")
+    func order() async throws {
+        var files: [String: String] = [:]
+        for number in 0..<300 { files["D\(number % 7)/F\(number).swift"] = call + call }
+        let tree = try TemporaryTree(files)
+        let first = try await Audit(width: 1).run(tree.url.path)
+        let second = try await Audit(width: 8).run(tree.url.path)
+        #expect(first.findings == second.findings)
+        #expect(first.findings.count == 600 && first.filesRead == 300)
+        #expect(Set(first.findings.map(\.fingerprint)).count == 600)
+    }
+
+    @Test("A file too large, and a damaged property list, are reported as not read")
+    func notRead() async throws {
+        let tree = try TemporaryTree()
+        try tree.write("Info.plist", Data("bplist00 and nothing that follows it in a list".utf8))
+        try tree.write("big.json", Data())
+        let handle = try FileHandle(forWritingTo: tree.url.appending(path: "big.json"))
+        try handle.truncate(atOffset: UInt64(FileAudit.maximumBytes + 1))
+        try handle.close()
+        let report = try await Audit().run(tree.url.path)
+        #expect(report.notRead == ["Info.plist", "big.json"])
+        #expect(!report.isGood(failingOn: .error))
+    }
+
+    @Test("Binary property lists are read")
+    func propertyList() async throws {
+        let list = ["CognitoUserPoolId": "eu-central-1_AbCdEfGhI", "Name": "Ünïcode"]
+        let data = try PropertyListSerialization.data(fromPropertyList: list, format: .binary, options: 0)
+        let tree = try TemporaryTree()
+        try tree.write("Info.plist", data)
+        let findings = try await Audit().run(tree.url.path).findings
+        #expect(Set(findings.map(\.rule)) == [.cognitoPlistKey, .userPoolID])
+        #expect(findings.allSatisfy { $0.line == nil })
+        for end in 8..<data.count {
+            _ = BinaryPropertyList.text(of: Array(data.prefix(end)))
+        }
+        for place in data.indices {
+            var damaged = Array(data)
+            damaged[place] ^= 0xFF
+            _ = BinaryPropertyList.text(of: damaged)
+        }
+    }
+
+    @Test("Archives inside a tree are counted, and one that is named is an error")
+    func archives() async throws {
+        let tree = try TemporaryTree(["app.ipa": "PK", "A.swift": call])
+        #expect(try await Audit().run(tree.url.path).archives == 1)
+        await #expect(throws: AuditError.archive) { try await Audit().run(tree.url.path + "/app.ipa") }
+        await #expect(throws: AuditError.notFound) { try await Audit().run(tree.url.path + "/missing") }
+        let one = try await Audit().run(tree.url.path + "/A.swift")
+        #expect(one.findings.map(\.path) == ["A.swift"])
+    }
+
+    @Test("A custom domain is found where it is a host")
+    func domains() async throws {
+        let tree = try TemporaryTree([
+            "A.swift": "let a = \"https://auth.example.com/login\"\nlet b = \"xauth.example.com\"\n"
+        ])
+        let findings = try await Audit(domains: ["auth.example.com"]).run(tree.url.path).findings
+        #expect(findings.map(\.rule) == [.customDomain] && findings.map(\.line) == [1])
+    }
+}
