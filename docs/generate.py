@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Makes the pages whose facts are the program's own: the reference and troubleshooting, and the tables of capacity.md.
+"""Makes the pages whose facts are the program's own: the reference, troubleshooting, and tables of two other pages.
 
     docs/generate.py [--check] [--binary FILE]
 
 The facts come from `gatehouse reference` and `gatehouse schema`; the words beside them are in the YAML files here. The
-tables of capacity.md come from deploy/loadtest/capacity.py, and the page's words stay. With
+tables of capacity.md come from deploy/loadtest/capacity.py. The words around tables stay. With
 --check nothing is written: the exit status is 1 if a page is not as it would be. The binary is .build/release/gatehouse,
 or GATEHOUSE_BINARY.
 """
@@ -21,7 +21,7 @@ import yaml
 DOCS = Path(__file__).resolve().parent
 sys.path.insert(0, str(DOCS))
 
-from generator import capacity, commands, configuration, log_fields, metrics, reasons  # noqa: E402
+from generator import audit, capacity, commands, configuration, log_fields, metrics, reasons  # noqa: E402
 
 
 def read(binary: str, command: str) -> dict:
@@ -37,6 +37,7 @@ def generated(reference: dict, schema: dict) -> dict[str, str]:
     return {
         **reasons.pages(reference, words("reasons.yaml")),
         "capacity.md": capacity.page((DOCS / "capacity.md").read_text(encoding="utf-8")),
+        "audit-app.md": audit.page((DOCS / "audit-app.md").read_text(encoding="utf-8"), reference),
         **{f"reference/{name}": text for name, text in commands.pages(reference).items()},
         **{f"reference/configuration/{name}": text for name, text in configuration.pages(schema).items()},
         "reference/metrics.md": metrics.metrics_page(reference, words("metrics.yaml")),

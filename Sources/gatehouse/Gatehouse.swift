@@ -21,7 +21,7 @@ struct Gatehouse: AsyncParsableCommand {
         subcommands: [
             ServeCommand.self, CheckCommand.self, HealthCommand.self, SchemaCommand.self, ReferenceCommand.self,
             TokenCommand.self, JWSCommand.self, KeysCommand.self, RevokeCommand.self, UsersCommand.self,
-            StoreCommand.self, LocalPoolCommand.self,
+            StoreCommand.self, LocalPoolCommand.self, AuditAppCommand.self,
         ])
 
     /// Runs the command, and reports a failure in the form of its result. Output that cannot be written is a failure

@@ -1,4 +1,5 @@
 internal import Admin
+internal import AppAudit
 internal import ArgumentParser
 internal import Encoding
 internal import Pipeline
@@ -10,8 +11,8 @@ struct ReferenceCommand: ParsableCommand {
         commandName: "reference",
         abstract: "Print the lists of codes, metrics, log fields, commands and variables as JSON.",
         discussion: """
-            Contains reason codes, error responses, metrics, log fields, audit events, exit statuses, commands with their \
-            options, and environment variables. The same code uses these lists at run time. `gatehouse schema` describes \
+            Contains reason codes, error responses, metrics, log fields, audit events, rules of audit-app, exit statuses, \
+            commands with their options, and environment variables. The same code uses these lists at run time. `gatehouse schema` describes \
             the configuration.
 
             Example: gatehouse reference > reference.json
@@ -26,6 +27,7 @@ struct ReferenceCommand: ParsableCommand {
                 "audit": .array(LogFields.audit.map { .string($0) }),
             ],
             "audit_events": .array(AuditEventKind.allCases.map { .string($0.rawValue) }),
+            "audit_rules": .array(Reference.auditRules),
             "exit_statuses": .array(Reference.exitStatuses),
             "environment_variables": .array(Reference.variables),
             "commands": try JSON.parse(Array(Gatehouse._dumpHelp().utf8))["command"] ?? .null,
@@ -71,6 +73,16 @@ private enum Reference {
             "sign_in_methods": .array(SignInMethod.allCases.map { .string($0.rawValue) }),
             "session_ends": .array(SessionLengths.End.allCases.map { .string($0.rawValue) }),
         ]
+    }
+
+    static var auditRules: [JSON] {
+        Rule.allCases.map { rule in
+            [
+                "rule": .string(rule.rawValue), "severity": .string(rule.severity.rawValue),
+                "title": .string(rule.title), "reason": .string(rule.reason),
+                "replacement": .string(rule.replacement),
+            ]
+        }
     }
 
     static var exitStatuses: [JSON] {

@@ -20,6 +20,12 @@ struct LabelledSetTests {
         var recall: Double { expected == 0 ? 1 : Double(right) / Double(expected) }
     }
 
+    private func documentation() throws -> String {
+        let repository = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
+        return try String(contentsOf: repository.appending(path: "docs/audit-app.md"), encoding: .utf8)
+    }
+
     @Test("Errors are never wrong, and few are missed")
     func precisionAndRecall() async throws {
         let files = try LabelledFile.all(in: "languages") + LabelledFile.all(in: "projects")
@@ -37,11 +43,13 @@ struct LabelledSetTests {
                     .count { $0.severity == severity }
             }
         }
+        let page = try documentation()
+        #expect(page.contains("has \(files.count) files"))
         for severity in Severity.allCases {
             let count = try #require(counts[severity])
-            print(
-                "\(severity.rawValue): \(count.expected) expected, \(count.found) found, precision \(count.precision),",
-                "recall \(count.recall)")
+            let figures = [count.precision, count.recall].map { String(format: "%.1f %%", 100 * $0) }
+            let row = "| \(severity.rawValue) | \(count.expected) | \(figures[0]) | \(figures[1]) |"
+            #expect(page.contains(row), "docs/audit-app.md has other figures than \(row)")
         }
         let errors = try #require(counts[.error])
         #expect(errors.expected >= 80)

@@ -6,7 +6,7 @@ from .markdown import capitalised, heading, page, plain, sentence, table, wrappe
 
 SOURCE = "`gatehouse reference`"
 PAGES = {
-    "commands.md": ("Commands", ["serve", "check", "health", "schema", "reference", "local-pool"]),
+    "commands.md": ("Commands", ["serve", "check", "health", "schema", "reference", "local-pool", "audit-app"]),
     "commands-tokens.md": ("Commands for tokens and keys", ["token", "jws", "keys", "revoke"]),
     "commands-state.md": ("Commands for users and the store", ["users", "store"]),
 }

@@ -42,7 +42,7 @@ def capitalised(text: str) -> str:
     return sentence(text[:1].upper() + text[1:])
 
 
-COMMAND = r"gatehouse (?:check|health|keys|revoke|schema|serve|store|token|users)(?: [a-z]+)*?(?: --[a-z-]+ [a-z]+)+"
+COMMAND = r"gatehouse (?:audit-app|check|health|keys|revoke|schema|serve|store|token|users)(?: [a-z]+)*?(?: --[a-z-]+ [a-z]+)+"
 PAIR = r"(?:[a-z_]+: (?:apple|false|forward|gatehouse|id|off|translate|true)|access: optional)"
 # Commands, keys with their values, and names of keys, fields and variables, which contain an underscore or begin with --.
 NAME = re.compile(rf"(?<![\w/.`-])(?:{COMMAND}|{PAIR}|--[a-z][a-z-]+|[A-Za-z]+(?:\.[a-z]+)*(?:_[A-Za-z0-9]+)+(?:\.[a-z_]+)*)(?![\w`…])")

@@ -39,7 +39,7 @@ package enum Rule: String, CaseIterable, Sendable {
         case .cognitoHost: "names the host of user pools"
         case .hostedDomain: "names a pool's domain for hosted pages"
         case .customDomain: "names a custom domain of the pool"
-        case .amplifyConfiguration: "is a configuration file of Amplify or an AWS SDK"
+        case .amplifyConfiguration: "contains a configuration file of Amplify or an AWS SDK"
         case .cognitoPlistKey: "has a key for Cognito in a property list"
         case .cognitoDependency: "depends on a library that calls Cognito"
         case .userPoolID: "contains the id of a user pool"
