@@ -17,6 +17,8 @@ struct Signature: Sendable {
     enum Evidence: CaseIterable, Sendable {
         case cognito
         case amplifyForJavaScript
+        /// Amplify's components for sign-in in JavaScript.
+        case amplifyComponents
         case cognitoClientForJavaScript
         case preferences
     }

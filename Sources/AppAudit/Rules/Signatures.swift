@@ -2,14 +2,24 @@
 enum Signatures {
     static let all: [Signature] = evidence + secrets + calls + operations + names + configuration + storage
 
-    private static let evidence: [Signature] = [
-        Signature(nil, "cognito").anywhere().inAnyCase().giving(.cognito).inFiles(.all),
-        Signature(nil, "amplify.auth").inAnyCase().giving(.cognito).inFiles(.all),
-        Signature(nil, "awsmobileclient").anywhere().inAnyCase().giving(.cognito).inFiles(.all),
-        Signature(nil, "aws-amplify").giving(.amplifyForJavaScript).inFiles(.all),
-        Signature(nil, "client-cognito-identity-provider").anywhere().giving(.cognitoClientForJavaScript).inFiles(.all),
-        Signature(nil, "sharedpreferences").anywhere().inAnyCase().giving(.preferences).inFiles(.all),
-    ]
+    private static let evidence: [Signature] =
+        components + [
+            Signature(nil, "cognito").anywhere().inAnyCase().giving(.cognito).inFiles(.all),
+            Signature(nil, "amplify.auth").inAnyCase().giving(.cognito).inFiles(.all),
+            Signature(nil, "awsmobileclient").anywhere().inAnyCase().giving(.cognito).inFiles(.all),
+            Signature(nil, "aws-amplify").giving(.amplifyForJavaScript).inFiles(.all),
+            Signature(nil, "client-cognito-identity-provider").anywhere().giving(.cognitoClientForJavaScript).inFiles(
+                .all),
+            Signature(nil, "sharedpreferences").anywhere().inAnyCase().giving(.preferences).inFiles(.all),
+        ]
+
+    /// With the quote behind it, since longer names are packages without a sign-in.
+    private static let components: [Signature] = [
+        "@aws-amplify/ui-react", "@aws-amplify/ui-angular", "@aws-amplify/ui-vue", "@aws-amplify/ui-react-native",
+        "aws-amplify-react", "aws-amplify-react-native",
+    ].flatMap { name in
+        ["'", "\""].map { Signature(nil, name + $0).anywhere().giving(.amplifyComponents).inFiles(.all) }
+    }
 
     private static let secrets: [Signature] =
         [Signature(.secretHash, "SECRET_HASH").inFiles(.all)]
@@ -34,6 +44,8 @@ enum Signatures {
             Signature(.amplifyAuth, "aws-amplify/auth").inStrings().inLanguages(javaScript).checked(.package),
             Signature(.amplifyAuth, "@aws-amplify/auth").inStrings().inLanguages(javaScript).checked(.package)
                 .with { $0.startsWord = false },
+            Signature(.amplifyAuth, "Authenticator").inCode().inLanguages(javaScript).needing(.amplifyComponents),
+            Signature(.amplifyAuth, "withAuthenticator").inCode().inLanguages(javaScript).needing(.amplifyComponents),
             Signature(.amplifyAuth, "com.amplifyframework.auth").inCode().inLanguages(android).prefix(),
         ]
         + [
@@ -123,7 +135,9 @@ enum Signatures {
         "com.amazonaws:aws-android-sdk-auth-userpools",
         "aws.sdk.kotlin:cognitoidentityprovider", "software.amazon.awssdk:cognitoidentityprovider",
         "aws-amplify", "aws-amplify-react-native", "@aws-amplify/auth", "@aws-amplify/react-native",
-        "@aws-amplify/ui-react-native", "amazon-cognito-identity-js", "amazon-cognito-auth-js",
+        "@aws-amplify/ui-react-native", "@aws-amplify/ui-react", "@aws-amplify/ui-angular", "@aws-amplify/ui-vue",
+        "aws-amplify-react", "amplify-ui-swift-authenticator",
+        "amazon-cognito-identity-js", "amazon-cognito-auth-js",
         "@aws-sdk/client-cognito-identity-provider",
         "amplify_flutter", "amplify_auth_cognito", "amplify_authenticator", "amazon_cognito_identity_dart_2",
         "pycognito", "warrant",

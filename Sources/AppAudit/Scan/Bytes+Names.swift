@@ -76,6 +76,10 @@ extension [UInt8] {
         guard let before = byte(at: range.lowerBound - 1) else { return true }
         // A name that is part of a path of the same project, such as ./aws-amplify/auth, is none.
         if before == UInt8(ascii: "/"), !file.role.isManifest { return false }
+        // Nor is an owner of packages: @aws-amplify/storage, github.com/aws-amplify/amplify-swift.
+        if before == UInt8(ascii: "@") || before == UInt8(ascii: "/") && byte(at: range.upperBound) == before {
+            return false
+        }
         return !isWord(before) && before != UInt8(ascii: "-") && before != UInt8(ascii: ".")
     }
 
