@@ -52,11 +52,12 @@ mkdir -p "$GATEHOUSE_STATE"
 chmod 700 "$GATEHOUSE_STATE"
 
 echo "building the release binary (the first time takes some minutes)"
-if ! "${release_build[@]}" >"$GATEHOUSE_STATE/build.log" 2>&1 </dev/null; then
+if ! { "${release_build[@]}" && "${client_build[@]}"; } >"$GATEHOUSE_STATE/build.log" 2>&1 </dev/null; then
     tail -40 "$GATEHOUSE_STATE/build.log" >&2
     fail "the build failed; all of its output is in .quickstart/build.log"
 fi
 binary=$release_binary
+client=$client_binary
 
 # ---- Starting, and stopping again
 

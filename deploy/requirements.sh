@@ -80,6 +80,11 @@ need_swift() {
 release_build=(swift build -c release --static-swift-stdlib --product gatehouse)
 # shellcheck disable=SC2034 # used where this is sourced
 release_binary=$repository/.build/release/gatehouse
+# The command line of deploy/example-app, which is made of the client library alone.
+# shellcheck disable=SC2034 # used where this is sourced
+client_build=(swift build -c release --static-swift-stdlib --product client-sample)
+# shellcheck disable=SC2034 # used where this is sourced
+client_binary=$repository/.build/release/client-sample
 
 # Makes the project's own Python environment (.venv), with the packages pinned in the named requirements file.
 need_python() {

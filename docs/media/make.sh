@@ -31,6 +31,7 @@ if [ -z "${GATEHOUSE_BINARY:-}" ]; then
     "${release_build[@]}"
     GATEHOUSE_BINARY=$release_binary
 fi
+case " ${pictures[*]} " in *" quickstart "*) "${client_build[@]}" ;; esac
 GATEHOUSE_BINARY=$(realpath "$GATEHOUSE_BINARY")
 export GATEHOUSE_BINARY PYTHONDONTWRITEBYTECODE=1
 
@@ -41,6 +42,7 @@ make_quickstart() {
     cp -R Config deploy "$copy/"
     ln -s "$repository/.venv" "$copy/.venv"
     cp "$GATEHOUSE_BINARY" "$copy/.build/release/gatehouse"
+    cp "$client_binary" "$copy/.build/release/client-sample"
     # The build is done, and this is all that is asked of the compiler.
     printf '%s\n' '#!/bin/sh' 'echo "Swift version 6.3 (the binary is built already)"' >"$work/bin/swift"
     chmod 755 "$work/bin/swift"
