@@ -92,7 +92,8 @@ extension PostgresTests {
         func restart() async throws {
             let server = try PostgresServer()
             var settings = server.settings()
-            settings.timeLimits.response = .seconds(3)
+            // A machine that is busy may take longer to recover than a gateway would wait.
+            settings.timeLimits.response = .seconds(15)
             let gateways = try await gateways(settings)
             for gateway in gateways { await gateway.notices(.notify) }
             try server.kill()
