@@ -13,7 +13,8 @@ from harness.gateway import ADA, REPOSITORY, LocalPool
 from harness.process import wait_until
 from harness.sanitizer import PATIENCE
 
-pytestmark = pytest.mark.skipif(not shutil.which("swift"), reason="no Swift compiler")
+# The first test fetches the package's dependencies, as SwiftPM insists on, and builds.
+pytestmark = [pytest.mark.timeout(600), pytest.mark.skipif(not shutil.which("swift"), reason="no Swift compiler")]
 
 MANIFEST = """// swift-tools-version: 6.2
 import PackageDescription
