@@ -4,9 +4,9 @@ public import Foundation
 public struct Configuration: Sendable {
     /// The gateway's URL: scheme, host and port. A path in it precedes every path.
     public var url: URL
-    /// The path of the account calls (`sign_in.cognito.path`).
+    /// The path of the account calls (`sign_in.cognito.prefix`).
     public var accountPath = "/api/v1/auth"
-    /// The path of the calls of Sign in with Apple (`sign_in.apple.path`).
+    /// The path of the calls of Sign in with Apple (`sign_in.apple.prefix`).
     public var sessionPath = "/api/auth"
     /// The description of the device that account calls send.
     public var device: DeviceInfo = .current

@@ -62,7 +62,7 @@ struct AuditAppCommand: AsyncParsableCommand, ReportingCommand {
             throw ValidationError("Give one of --baseline and --write-baseline.")
         }
         guard domain.count <= 20, domain.allSatisfy({ (4...253).contains($0.utf8.count) && $0.contains(".") }) else {
-            throw ValidationError("--domain must be a host, such as auth.example.com, and at most 20 times there.")
+            throw ValidationError("--domain must be a host, such as auth.example.com, and can be given 20 times.")
         }
     }
 

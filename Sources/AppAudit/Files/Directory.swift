@@ -22,7 +22,13 @@ enum Directory {
         guard let stream = unsafe opened else { return nil }
         defer { unsafe closedir(stream) }
         var found: [Entry] = []
-        while let entry = unsafe readdir(stream) {
+        while true {
+            // An end and an error both are nil (readdir(3)): only an error sets errno.
+            errno = 0
+            guard let entry = unsafe readdir(stream) else {
+                if errno != 0 { return nil }
+                break
+            }
             let name = unsafe withUnsafeBytes(of: &entry.pointee.d_name) { unsafe Array($0.prefix { $0 != 0 }) }
             guard name != [UInt8(ascii: ".")], name != Array("..".utf8) else { continue }
             found.append(Entry(name: name, kind: unsafe kind(Int32(entry.pointee.d_type), path.dropLast(), name)))

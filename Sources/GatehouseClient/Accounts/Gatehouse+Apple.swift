@@ -41,7 +41,7 @@ extension Gatehouse {
         return AppleNonce(raw: bytes.replacingOccurrences(of: "+", with: "-").replacingOccurrences(of: "/", with: "_"))
     }
 
-    /// A nonce that the gateway has made, for gateways with `nonce: server`.
+    /// A nonce that the gateway has made, for gateways with `server_nonce: required`.
     public func appleNonceFromGateway() async throws -> AppleNonce {
         struct Response: Decodable { var nonce: Secret }
         let response: Response = try await send(AccountCall(.post, "apple/nonce", of: .session))

@@ -12,7 +12,8 @@
 
         public init(_ gatehouse: Gatehouse) { self.gatehouse = gatehouse }
 
-        /// Gets a nonce from a gateway with `nonce: server`. Call it when the button appears, and after each sign-in.
+        /// Gets a nonce from a gateway with `server_nonce: required`. Call it when the button appears, and after each
+        /// sign-in.
         public func prepare() async throws { prepared = try await gatehouse.appleNonceFromGateway() }
 
         /// Asks Apple for the name and the e-mail address, with the hash of a nonce that is used once.
