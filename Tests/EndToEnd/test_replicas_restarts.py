@@ -24,6 +24,11 @@ def begin(replicas: Replicas, rate: int) -> BalancedLoad:
     return BalancedLoad(replicas.ports, REQUIRED, users, tokens, rate)
 
 
+def kinds(told: dict) -> set[str]:
+    """The kinds of request that were answered."""
+    return {name.rsplit(" ", 1)[0] for name in told["answers"]}
+
+
 def assert_no_failure(told: dict) -> None:
     failed = {name: count for name, count in told["answers"].items() if not name.endswith(" 200")}
     assert not failed and not told["faults"], (failed, told["faults"][:5], told["answers"])
@@ -49,10 +54,11 @@ def test_no_request_fails_while_three_gateways_are_restarted(cluster, start_repl
             assert_no_failure(told)
             assert sum(told["answers"].values()) > answered, "the load goes on"
             answered = sum(told["answers"].values())
+        # The mix is drawn by lot. A machine that restarts quickly may be done before a rare kind's turn has come.
+        wait_until(lambda: kinds(load.use(replicas.ports)) == set(MIX), "a request of every kind", 60)
     finally:
         told = load.stop()
     assert_no_failure(told)
-    assert {name.rsplit(" ", 1)[0] for name in told["answers"]} == set(MIX)
     print(f"{sum(told['answers'].values()) / told['seconds']:.0f} requests a second")
 
 
