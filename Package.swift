@@ -103,8 +103,8 @@ let package = Package(
         .target(
             name: "Listener",
             dependencies: [
-                "Encoding", "HTTP1", "Locking", "Pipeline", "Cryptography", httpTypes, nioHTTPTypes, nioHTTP2, nioHPACK,
-                nioSSL,
+                "Clocks", "Encoding", "HTTP1", "Locking", "Pipeline", "Cryptography", httpTypes, nioHTTPTypes, nioHTTP2,
+                nioHPACK, nioSSL,
                 nio("NIOCore"), nio("NIOPosix"), nio("NIOTLS"),
             ],
             swiftSettings: safe),
@@ -285,7 +285,7 @@ let package = Package(
         .testTarget(
             name: "ListenerTests",
             dependencies: [
-                "Listener", "Encoding", "HTTP1", "Pipeline", httpTypes, nioHPACK, nioHTTP2, nio("NIOCore"),
+                "Clocks", "Listener", "Encoding", "HTTP1", "Pipeline", httpTypes, nioHPACK, nioHTTP2, nio("NIOCore"),
                 nio("NIOEmbedded"),
             ],
             swiftSettings: strict),

@@ -10,6 +10,8 @@ package struct EndToEndLines: Sendable, Equatable {
     /// Whole lines, each ending in CRLF.
     package var bytes: ByteBuffer
     package var contentLength: Int?
+    /// Whether `Date` is among them.
+    package var hasDate: Bool
 
     /// The same fields one by one, in the order received, Content-Length first.
     package var fields: HTTPFields {

@@ -60,7 +60,7 @@ struct FieldLines {
         }
         if kept < bytes.count { unsafe copy.writeBytes(UnsafeRawBufferPointer(rebasing: bytes[kept...])) }
         if framing.connectionOther { return (framing, nil) }
-        return (framing, EndToEndLines(bytes: copy, contentLength: framing.contentLength))
+        return (framing, EndToEndLines(bytes: copy, contentLength: framing.contentLength, hasDate: framing.hasDate))
     }
 }
 
@@ -113,6 +113,7 @@ struct FramingFields {
     private(set) var connectionOther = false
     private(set) var expectContinue = false
     private(set) var otherExpectation = false
+    private(set) var hasDate = false
 
     /// Reads `value` if `known` is such a field.
     ///
@@ -143,6 +144,9 @@ struct FramingFields {
             } else {
                 otherExpectation = true
             }
+            return false
+        case .date:
+            hasDate = true
             return false
         default:
             return false

@@ -144,7 +144,7 @@ final class ExchangeHandler: ChannelDuplexHandler {
     @discardableResult
     func write(_ part: HTTPResponsePart, of exchange: UInt64) -> Bool {
         guard exchange == self.exchange, responseIsOpen else { return true }
-        codec.write(part)
+        codec.write(part.dated)
         return isWritable
     }
 
@@ -154,7 +154,7 @@ final class ExchangeHandler: ChannelDuplexHandler {
         _ status: HTTPResponse.Status, _ lines: EndToEndLines, requestID: String, closes: Bool, of exchange: UInt64
     ) {
         guard exchange == self.exchange, responseIsOpen else { return }
-        codec.writeHead(status, lines, requestID: requestID, closes: closes)
+        codec.writeHead(status, lines.dated, requestID: requestID, closes: closes)
     }
 
     func flush(_ exchange: UInt64) {
@@ -225,7 +225,7 @@ final class ExchangeHandler: ChannelDuplexHandler {
         }
         state = .answered
         let (head, body) = service.refuse(fault, peer: peer)
-        codec.write(.head(head))
+        codec.write(HTTPResponsePart.head(head).dated)
         codec.write(.body(body))
         codec.write(.end(nil))
         flushChannel()

@@ -32,6 +32,12 @@ private struct NotLines: Error {}
         #expect(lines.fields[.server] == "x")
     }
 
+    @Test("A date among them is seen, whatever the case of its name")
+    func dates() throws {
+        #expect(try lines("HTTP/1.1 200 OK\r\nA: b\r\ndAte: Sun, 06 Nov 1994 08:49:37 GMT\r\n\r\n").hasDate)
+        #expect(try !lines("HTTP/1.1 200 OK\r\nX-Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n\r\n").hasDate)
+    }
+
     @Test(
         "Only the first, only the last, all or no lines are left out",
         arguments: [

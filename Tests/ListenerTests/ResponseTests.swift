@@ -1,3 +1,5 @@
+import Clocks
+import Encoding
 import HTTPTypes
 import NIOCore
 import Testing
@@ -28,6 +30,26 @@ struct ResponseTests {
         #expect(try wire.take() == "1a\r\n\(String(repeating: "x", count: 26))\r\n0\r\n\r\n")
         try wire.send(Self.get)
         #expect(wire.service.exchanges.count == 2)
+    }
+
+    @Test("A response has the time at which it was given, unless it has one already")
+    func dates() throws {
+        let wire = try Wire()
+        try wire.send(Self.get + Self.get + Self.get)
+        let began = WallClock.seconds()
+        wire.service.exchanges[0].answer(.ok, "one")
+        wire.service.exchanges[1].start()
+        wire.service.exchanges[1].end()
+        wire.service.exchanges[2].start(fields: [.date: "Sun, 06 Nov 1994 08:49:37 GMT"])
+        wire.service.exchanges[2].end()
+        try wire.send("GET /a HTTP/1.1\r\n\r\n")
+        #expect(try wire.take().contains("HTTP/1.1 400 Bad Request"))
+        try #require(wire.dates.count == 4)
+        #expect(wire.dates[2] == "Sun, 06 Nov 1994 08:49:37 GMT")
+        for number in [0, 1, 3] {
+            let second = try #require(HTTPDate.seconds(wire.dates[number]))
+            #expect((began...WallClock.seconds()).contains(second))
+        }
     }
 
     @Test(

@@ -14,6 +14,8 @@ final class Wire {
     let service: ScriptedService
     private let socket = Socket()
     private var kernel: [String] = []
+    /// `Date` of the responses taken so far.
+    private(set) var dates: [String] = []
 
     init(
         _ service: ScriptedService = ScriptedService(),
@@ -62,11 +64,12 @@ final class Wire {
         return try takeFlushed()
     }
 
-    /// The same within the tick.
+    /// The same within the tick. The line of `Date`, which differs each time, goes to ``dates``.
     func takeFlushed() throws -> String {
         var text = ""
         while let bytes = try channel.readOutbound(as: ByteBuffer.self) { text += String(buffer: bytes) }
-        return text
+        dates += text.matches(of: /Date: ([^\r]*)\r\n/).map { String($0.1) }
+        return text.replacing(/Date: [^\r]*\r\n/, with: "")
     }
 
     func disconnect() throws {

@@ -1,0 +1,28 @@
+internal import Clocks
+internal import Encoding
+internal import HTTP1
+internal import HTTPTypes
+internal import NIOCore
+internal import NIOHTTPTypes
+
+// A response has `Date`: the backend's, or the time at which the gateway answered or received it (RFC 9110 §6.6.1).
+
+extension HTTPResponsePart {
+    /// The same, with `Date` where it is a head without one.
+    var dated: HTTPResponsePart {
+        guard case .head(var head) = self, !head.headerFields.contains(.date) else { return self }
+        head.headerFields.append(HTTPField(name: .date, value: HTTPDate.text(WallClock.seconds())))
+        return .head(head)
+    }
+}
+
+extension EndToEndLines {
+    /// The same, with `Date` where it was missing.
+    var dated: EndToEndLines {
+        guard !hasDate else { return self }
+        var lines = self
+        lines.bytes.writeString("Date: \(HTTPDate.text(WallClock.seconds()))\r\n")
+        lines.hasDate = true
+        return lines
+    }
+}
