@@ -35,6 +35,13 @@ final class EndpointCall {
         }
     }
 
+    /// Whether nothing in it takes the time of an event loop's other connections: sign-in on Cognito's pages needs a few
+    /// hashes and seals. Elsewhere there are passwords, whose proof takes milliseconds.
+    var computesLittle: Bool {
+        guard case .account(let operation, _) = target else { return false }
+        return operation.isHosted
+    }
+
     /// The answer, where what has been verified is all that it takes.
     var immediateAnswer: AccountAnswer? {
         guard case .session(let operation, let sessions) = target, let token else { return nil }

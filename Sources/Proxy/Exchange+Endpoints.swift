@@ -80,7 +80,8 @@ extension Exchange {
         let eventLoop = service.eventLoop
         let question = call.question()
         let called = beginCall()
-        Task { [spanContext, name = call.name] in
+        Task(executorPreference: call.computesLittle ? service.taskExecutor : nil) {
+            [spanContext, name = call.name] in
             let work = WorkUnderWay.begin("account call", name)
             defer { WorkUnderWay.end(work) }
             let answer = await CalledRequest.$current.withValue(called) {

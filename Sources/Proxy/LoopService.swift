@@ -12,6 +12,8 @@ internal import Upstream
 /// lock.
 final class LoopService {
     let eventLoop: any EventLoop
+    /// For calls that the loop works on itself, from one wait to the next.
+    let taskExecutor: LoopTaskExecutor
     let plan: ServingPlan
     let pools: [UpstreamPool]
     let tokens: TokenCache
@@ -36,6 +38,7 @@ final class LoopService {
         tracer: LoopTracer? = nil, after previous: LoopService? = nil
     ) {
         self.eventLoop = curl.eventLoop
+        self.taskExecutor = LoopTaskExecutor(curl.eventLoop)
         self.plan = plan
         self.metrics = metrics
         self.watch = watch
