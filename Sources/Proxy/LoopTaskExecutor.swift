@@ -3,7 +3,7 @@ internal import NIOCore
 /// Runs tasks on an event loop, for calls that wait often and compute little: such a call has its state at hand, and no
 /// thread is woken to go on with it.
 ///
-/// What a task awaits from elsewhere, as a database, still runs there. So do tasks that it begins (SE-0417).
+/// Work of a database still runs on its own queue, and unstructured tasks on the pool (SE-0417).
 final class LoopTaskExecutor: TaskExecutor {
     private let eventLoop: any EventLoop
 
