@@ -1,5 +1,8 @@
 """The gateway as the authorization server of hosted sign-in: its metadata (RFC 8414), and codes that nobody redeems."""
 
+import json
+import signal
+import socket
 import sqlite3
 import time
 from contextlib import closing
@@ -108,3 +111,36 @@ def test_the_session_of_a_code_that_nobody_redeems_ends_at_cognito(gateway, brow
             assert app.redeem(app.code(target)).status_code == 400
     finally:
         again.stop()
+
+
+@pytest.mark.parametrize("client", ["waits", "leaves"])
+def test_a_gateway_ends_while_the_hosted_domain_owes_an_answer(run_directory, issuer, pool, port, client):
+    """The call belongs to an event loop, which ends with the gateway."""
+    nobody = f"http://127.0.0.1:{SILENT_PORT}"
+    with socket.create_server(("127.0.0.1", 0)) as domain:
+        domain.settimeout(10)
+        hosted = hosted_settings(pool, port, domain=f"http://127.0.0.1:{domain.getsockname()[1]}")
+        changes = {
+            "listeners": [{"address": f"127.0.0.1:{port}"}],
+            "drain_timeout": "1s",
+            "sign_in": {"cognito": {**pool.sign_in_settings("pool"), "hosted": hosted}},
+        }
+        directory = run_directory / f"hosted-end-{port}"
+        directory.mkdir()
+        config = gateway_config(directory, nobody, issuer.server.url, None, pool, changes)
+        gateway = Gateway(directory, "gateway", config)
+        with raw.RawConnection(gateway.port) as connection:
+            asked = connection.request("GET", App(PREFIX).authorize_url())
+            state = parse(asked.header("location"))["state"]
+            cookie = {"Cookie": asked.header("set-cookie").partition(";")[0]}
+            connection.send(raw.request_bytes("GET", f"{PREFIX}/callback?code=a&state={state}", cookie))
+            owing, _ = domain.accept()
+            if client == "leaves":
+                connection.close()
+                wait_until(lambda: "client-disconnected" in gateway.log(), "the client to be missed")
+            gateway.process.signal(signal.SIGTERM)
+            assert gateway.process.wait(10) == 0
+        owing.close()
+    # Whatever is said is the gateway's own log: NIO would complain of work for a loop that has ended.
+    messages = [json.loads(line)["message"] for line in gateway.process.errors().splitlines()]
+    assert messages[-1] == "stopped"
