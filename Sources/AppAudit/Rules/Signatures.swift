@@ -1,6 +1,6 @@
 /// The table of all signatures.
 enum Signatures {
-    static let all: [Signature] = evidence + secrets + calls + operations + names + configuration + storage
+    static let all: [Signature] = evidence + secrets + calls + operations + names + configuration + storage + compiled
 
     private static let evidence: [Signature] =
         components + [
@@ -26,7 +26,7 @@ enum Signatures {
         + ["secretHash", "SecretHash", "secret_hash", "calculateSecretHash", "getSecretHash", "computeSecretHash"]
         .map { Signature(.secretHash, $0).needing(.cognito) }
         + ["clientsecret", "client_secret", "client-secret"].map {
-            Signature(.clientSecret, $0).anywhere().inAnyCase().inFiles(.texts).checked(.secretValue)
+            Signature(.clientSecret, $0).anywhere().inAnyCase().inFiles(.all).checked(.secretValue)
         }
         + ["COGNITO_CLIENT_SECRET", "cognitoClientSecret", "COGNITO_APP_CLIENT_SECRET"].map {
             Signature(.clientSecret, $0)
@@ -84,7 +84,7 @@ enum Signatures {
             "InitiateAuth", "AdminInitiateAuth", "RespondToAuthChallenge", "AdminRespondToAuthChallenge",
             "GetTokensFromRefreshToken", "AssociateSoftwareToken", "VerifySoftwareToken", "SetUserMFAPreference",
             "GetUserAttributeVerificationCode",
-        ].map { Signature(.cognitoOperation, $0).prefix().checked(.operation) }
+        ].map { Signature(.cognitoOperation, $0).inFiles([.programs, .binaries]).prefix().checked(.operation) }
         + [
             "initiateAuth", "adminInitiateAuth", "respondToAuthChallenge", "adminRespondToAuthChallenge",
             "initiate_auth", "admin_initiate_auth", "respond_to_auth_challenge", "getTokensFromRefreshToken",
@@ -100,7 +100,7 @@ enum Signatures {
         + [
             "USER_SRP_AUTH", "USER_PASSWORD_AUTH", "REFRESH_TOKEN_AUTH", "ADMIN_USER_PASSWORD_AUTH",
             "ADMIN_NO_SRP_AUTH",
-        ].map { Signature(.cognitoOperation, $0) }
+        ].map { Signature(.cognitoOperation, $0).inFiles([.programs, .binaries]) }
 
     private static let names: [Signature] = [
         Signature(.cognitoTarget, "AWSCognitoIdentityProviderService.").prefix().inFiles(.all),

@@ -16,7 +16,7 @@ struct SignatureMatch {
         switch signature.check {
         case .none: break
         case .operation:
-            guard let end = bytes.endOfOperation(range) else { return nil }
+            guard let end = file.isPacked ? range.upperBound : bytes.endOfOperation(range) else { return nil }
             name = Self.text(bytes, range.lowerBound..<end)
             // The target's own finding names it.
             if range.lowerBound > 0, bytes.has(Self.target, at: range.lowerBound - Self.target.count) { return nil }
@@ -27,10 +27,10 @@ struct SignatureMatch {
         case .wholeString:
             guard bytes.isQuoted(range) else { return nil }
         case .poolID:
-            guard let end = bytes.endOfPoolID(from: range.upperBound) else { return nil }
+            guard let end = bytes.endOfPoolID(from: range.upperBound, isPacked: file.isPacked) else { return nil }
             name = Self.text(bytes, range.lowerBound..<end)
         case .identityPoolID:
-            guard bytes.isUUID(at: range.upperBound) else { return nil }
+            guard bytes.isUUID(at: range.upperBound, isPacked: file.isPacked) else { return nil }
             name = Self.text(bytes, range.lowerBound..<range.upperBound + 36)
         case .plistKey:
             guard file.role.isPropertyList, let key = bytes.plistKey(around: range) else { return nil }
