@@ -3,6 +3,8 @@ package struct Scanner: Sendable {
     private let signatures: [Signature]
     private let needles: NeedleSet
 
+    package static let maximumDomains = 50
+
     /// The one without custom domains.
     static let standard = Scanner()
 
@@ -10,7 +12,7 @@ package struct Scanner: Sendable {
     package init(domains: [String] = []) {
         signatures =
             Signatures.all
-            + domains.filter { !$0.isEmpty && $0.utf8.count < 254 }.prefix(20).map {
+            + domains.filter { !$0.isEmpty && $0.utf8.count < 254 }.prefix(Self.maximumDomains).map {
                 Signature(.customDomain, $0).inAnyCase().inFiles(.all)
             }
         needles = NeedleSet(signatures.map(\.text))
@@ -65,7 +67,7 @@ package struct Scanner: Sendable {
         var finding = Finding(
             rule: rule, path: path, line: file.line(of: hit.range.lowerBound),
             column: file.column(of: hit.range.lowerBound), name: match.name,
-            context: context(kind, file), replacement: match.replacement ?? rule.replacement)
+            context: context(kind, file), replacement: match.replacement ?? rule.replacement(in: file.language))
         finding.lineHash = Fingerprint.hash(ofLineAt: hit.range.lowerBound, in: file, name: match.name)
         return finding
     }

@@ -43,26 +43,27 @@ struct SignatureMatch {
             guard !isText, bytes.storesToken(range) else { return nil }
         case .authFunction:
             guard let function = bytes.identifier(from: range.upperBound) else { return nil }
-            replacement = ReplacedCall.replacement(for: bytes[function])
+            replacement = ReplacedCall.named(bytes[function])?.replacement(in: file.language)
             guard replacement != nil else { return nil }
             name = Self.text(bytes, range.lowerBound..<function.upperBound)
         case .package:
             guard isText || bytes.isPackage(range, in: file) else { return nil }
         }
-        refine(signature, range, bytes)
+        refine(signature, range, file)
     }
 
     private static let target = Array("AWSCognitoIdentityProviderService.".utf8)
 
     /// Adds to the name what says more, and finds the replacement that belongs to it.
-    private mutating func refine(_ signature: Signature, _ range: Range<Int>, _ bytes: [UInt8]) {
+    private mutating func refine(_ signature: Signature, _ range: Range<Int>, _ file: ScannedFile) {
+        let bytes = file.bytes
         switch signature.rule {
         case .amplifyAuth where signature.check == .none, .cognitoTarget:
             guard let function = bytes.memberName(from: range.upperBound) else { return }
             let text = String(decoding: bytes[function].prefix(60), as: UTF8.self)
             name += (name.hasSuffix(".") ? "" : ".") + text
-            replacement = ReplacedCall.replacement(for: bytes[function])
-        case .cognitoOperation: replacement = ReplacedCall.replacement(for: bytes[range])
+            replacement = ReplacedCall.named(bytes[function])?.replacement(in: file.language)
+        case .cognitoOperation: replacement = ReplacedCall.named(bytes[range])?.replacement(in: file.language)
         case .cognitoHost, .hostedDomain: name = Self.text(bytes, bytes.hostRange(around: range))
         default: break
         }
