@@ -45,7 +45,8 @@ struct AuditAppCommand: AsyncParsableCommand, ReportingCommand {
     var domain: [String] = []
 
     @Option(
-        help: ArgumentHelp("Take custom domains from the gateway's configuration, and nothing else.", valueName: "file"),
+        help: ArgumentHelp(
+            "Take custom domains from the gateway's configuration, and nothing else.", valueName: "file"),
         completion: .file(extensions: ["yaml", "yml"]))
     var config: String?
 
@@ -68,8 +69,11 @@ struct AuditAppCommand: AsyncParsableCommand, ReportingCommand {
         guard baseline == nil || writeBaseline == nil else {
             throw ValidationError("Give one of --baseline and --write-baseline.")
         }
-        guard domain.count <= Scanner.maximumDomains, domain.allSatisfy({ (4...253).contains($0.utf8.count) && $0.contains(".") }) else {
-            throw ValidationError("--domain must be a host, such as auth.example.com, and can be given \(Scanner.maximumDomains) times.")
+        guard domain.count <= Scanner.maximumDomains,
+            domain.allSatisfy({ (4...253).contains($0.utf8.count) && $0.contains(".") })
+        else {
+            throw ValidationError(
+                "--domain must be a host, such as auth.example.com, and can be given \(Scanner.maximumDomains) times.")
         }
     }
 
@@ -102,7 +106,8 @@ struct AuditAppCommand: AsyncParsableCommand, ReportingCommand {
     private func audit() async throws -> AuditReport {
         let count = Locked(0)
         let audit = Audit(
-            domains: try domains(), includesIgnored: includeIgnored, width: ProcessInfo.processInfo.activeProcessorCount)
+            domains: try domains(), includesIgnored: includeIgnored, width: ProcessInfo.processInfo.activeProcessorCount
+        )
         do {
             return try await ProgressLine.showing({ "\(count.withLock { $0 }) files read" }) { _ in
                 try await audit.run(path) { files in count.withLock { $0 = files } }

@@ -94,7 +94,8 @@ struct ArchiveTests {
         for depth in 1...3 { inner = Entry("\(depth).apk", ZipBuilder(inner).bytes) }
         let result = report(ZipBuilder(inner).bytes)
         #expect(result.notRead == [UnreadFile(path: "app.apk!/3.apk!/2.apk!/1.apk", reason: .archive(.tooDeep))])
-        let two = report(ZipBuilder(Entry("a.apk", ZipBuilder(Entry("b.aar", ZipBuilder(Self.found).bytes)).bytes)).bytes)
+        let two = report(
+            ZipBuilder(Entry("a.apk", ZipBuilder(Entry("b.aar", ZipBuilder(Self.found).bytes)).bytes)).bytes)
         #expect(two.findings.map(\.path) == ["app.apk!/a.apk!/b.aar!/assets/a.json"])
     }
 
@@ -102,9 +103,10 @@ struct ArchiveTests {
     func limits() {
         var limits = ArchiveLimits()
         limits.maximumEntries = 1
-        #expect(report(ZipBuilder(Self.found, Self.found).bytes, limits: limits).notRead.map(\.reason) == [
-            .archive(.tooManyEntries)
-        ])
+        #expect(
+            report(ZipBuilder(Self.found, Self.found).bytes, limits: limits).notRead.map(\.reason) == [
+                .archive(.tooManyEntries)
+            ])
         limits = ArchiveLimits()
         limits.maximumTotalBytes = 50
         let two = ZipBuilder(Self.found.inBlocks(), Self.found.with { $0.name = "b.json" })

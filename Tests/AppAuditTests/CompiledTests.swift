@@ -24,7 +24,8 @@ struct CompiledTests {
 
     @Test("Texts of one and two bytes a character are found, wherever pieces of the file end", arguments: 1...9)
     func runs(piece: Int) {
-        let bytes: [UInt8] = [1, 2, 3] + "cognito".utf8 + [0, 0] + "short".utf8 + [0xFF] + wide("user_pool") + [0, 0, 1]
+        let bytes: [UInt8] =
+            [1, 2, 3] + "cognito".utf8 + [0, 0] + "short".utf8 + [0xFF] + wide("user_pool") + [0, 0, 1]
         let text = content(bytes, piece: piece).map { String(decoding: $0.bytes, as: UTF8.self) }
         #expect(text == "cognito\0user_pool\0")
     }
@@ -80,7 +81,8 @@ struct CompiledTests {
     func secret() {
         let elf: [UInt8] = [0x7F, 0x45, 0x4C, 0x46, 0]
         let secret = "5t6z7u8i9o0p1a2s3d4f5g6h7j8k9l0y1x2c3v4b5n6m7q8w9e0"
-        #expect(rules(elf + Array("{\n \"AppClientSecret\": \"\(secret)\"\n}".utf8), name: "libapp.so") == [.clientSecret])
+        #expect(
+            rules(elf + Array("{\n \"AppClientSecret\": \"\(secret)\"\n}".utf8), name: "libapp.so") == [.clientSecret])
         #expect(rules(elf + Array("{\n \"AppClientSecret\": \"yes, please\"\n}".utf8), name: "libapp.so") == [])
     }
 

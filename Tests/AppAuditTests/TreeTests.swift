@@ -55,7 +55,8 @@ struct TreeTests {
         try handle.truncate(atOffset: UInt64(ContentReader.maximumBytes + 1))
         try handle.close()
         let report = try await Audit().run(tree.url.path)
-        #expect(report.notRead == [
+        #expect(
+            report.notRead == [
                 UnreadFile(path: "Info.plist", reason: .damaged), UnreadFile(path: "big.swift", reason: .tooLarge),
             ])
         #expect(!report.isGood(failingOn: .error))

@@ -64,7 +64,8 @@ struct ZipBuilder {
                 Self.number(entry.flags, 2) + Self.number(method, 2) + Self.number(0, 4) + Self.number(Int(crc), 4)
                 + Self.number(stored.count, 4) + Self.number(entry.size ?? entry.contents.count, 4)
             let offset = entry.offset ?? file.count
-            file += [0x50, 0x4B, 3, 4] + Self.number(20, 2) + middle + Self.number(name.count, 2) + [0, 0] + name + stored
+            file +=
+                [0x50, 0x4B, 3, 4] + Self.number(20, 2) + middle + Self.number(name.count, 2) + [0, 0] + name + stored
             directory +=
                 [0x50, 0x4B, 1, 2] + Self.number(20, 2) + Self.number(20, 2) + middle
                 + Self.number(entry.name.utf8.count, 2) + Self.number(0, 12) + Self.number(offset, 4) + entry.name.utf8

@@ -88,7 +88,9 @@ struct ZipContents {
     private func checkSize(_ done: Int, _ budget: Int) throws(ArchiveError) {
         guard done <= entry.size else { throw .damaged }
         guard budget >= 0 else { throw .totalTooLarge }
-        guard done <= limits.freeBytes || done / limits.maximumRatio <= entry.compressedSize else { throw .ratioTooHigh }
+        guard done <= limits.freeBytes || done / limits.maximumRatio <= entry.compressedSize else {
+            throw .ratioTooHigh
+        }
     }
 
     private static func pieces(of range: Range<Int>) -> some Sequence<Range<Int>> {

@@ -57,13 +57,13 @@ struct FileAudit: Sendable {
     ) -> [Finding]? {
         let name = FileNames.last(of: path)
         var role = FileRole(path: path, language: content.language)
-        if isShipped { role.isTest = false }
+        if isShipped { (role.isTest, role.isBackend) = (false, false) }
         guard var findings = scanner.findings(in: content, path: path, role: role) else { return nil }
         if FileNames.isAmplifyConfiguration(name) {
             let rule = Rule.amplifyConfiguration
             findings.insert(
                 Finding(
-                    rule: rule, path: path, line: nil, column: nil, name: name, context: role.isTest ? .test : .code,
+                    rule: rule, path: path, line: nil, column: nil, name: name, context: role.context,
                     replacement: rule.replacement), at: 0)
         }
         return Fingerprint.assign(to: findings)

@@ -39,7 +39,9 @@ struct TextRuns {
     }
 
     /// Line feeds count: configuration inside programs has them.
-    private static func isText(_ byte: UInt8) -> Bool { byte &- 0x20 < 0x5F || byte == 0x0A || byte == 0x0D || byte == 9 }
+    private static func isText(_ byte: UInt8) -> Bool {
+        byte &- 0x20 < 0x5F || byte == 0x0A || byte == 0x0D || byte == 9
+    }
 
     private mutating func addWide(_ byte: UInt8) {
         if let character = first {

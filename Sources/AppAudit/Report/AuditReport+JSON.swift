@@ -9,7 +9,8 @@ extension AuditReport {
             "good": .bool(isGood(failingOn: severity)), "path": .string(path), "files": .number(JSONNumber(filesRead)),
             "left_out": .number(JSONNumber(leftOut)), "archives": .number(JSONNumber(skippedArchives)),
             "not_read": .array(
-                notRead.map { ["path": .string($0.path), "reason": .string($0.reason.text)] }), "errors": .number(JSONNumber(count(of: .error))),
+                notRead.map { ["path": .string($0.path), "reason": .string($0.reason.text)] }),
+            "errors": .number(JSONNumber(count(of: .error))),
             "warnings": .number(JSONNumber(count(of: .warning))), "notes": .number(JSONNumber(count(of: .note))),
             "known": .number(JSONNumber(known.count)), "findings": .array(findings.map(\.json)),
         ]

@@ -4,16 +4,19 @@ extension Signatures {
     static let compiled: [Signature] =
         [
             "AWSCognitoIdentityUserPool", "AWSCognitoIdentityProvider", "AWSMobileClient", "AWSCognitoAuth",
-            "AWSCognitoAuthPlugin", "CognitoUserPool", "CognitoIdentityProviderClient", "CognitoIdentityServiceProvider",
+            "AWSCognitoAuthPlugin", "CognitoUserPool", "CognitoIdentityProviderClient",
+            "CognitoIdentityServiceProvider",
             "AmplifyAuthCognito",
         ].map { Signature(.cognitoSDK, $0).inFiles(.binaries) }
         + [
             "Lcom/amazonaws/mobileconnectors/cognitoidentityprovider/", "Lcom/amazonaws/mobileconnectors/cognitoauth/",
             "Lcom/amazonaws/services/cognitoidentityprovider/", "Lcom/amazonaws/mobile/client/AWSMobileClient",
             "Laws/sdk/kotlin/services/cognitoidentityprovider/",
-            "Lsoftware/amazon/awssdk/services/cognitoidentityprovider/", "com/amazonaws/services/cognitoidentityprovider/",
+            "Lsoftware/amazon/awssdk/services/cognitoidentityprovider/",
+            "com/amazonaws/services/cognitoidentityprovider/",
             "aws/sdk/kotlin/services/cognitoidentityprovider/", "package:amplify_auth_cognito",
             "package:amazon_cognito_identity_dart", "19AWSCognitoAuthPlugin", "20AWSCognitoAuthPlugin",
+            "Lcom/amazonaws/RNAWSCognito",
             "amazon-cognito-identity-js",
         ].map { Signature(.cognitoSDK, $0).inFiles(.binaries).prefix() }
         + [

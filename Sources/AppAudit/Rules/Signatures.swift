@@ -1,6 +1,7 @@
 /// The table of all signatures.
 enum Signatures {
-    static let all: [Signature] = evidence + secrets + calls + operations + names + configuration + storage + compiled
+    static let all: [Signature] =
+        evidence + secrets + calls + operations + names + paths + configuration + storage + compiled
 
     private static let evidence: [Signature] =
         components + [
@@ -41,6 +42,7 @@ enum Signatures {
             Signature(.amplifyAuth, "Amplify.Auth").inCode().inLanguages([.swift, .kotlin, .java, .dart]),
             Signature(.amplifyAuth, "Auth.").with { $0.endsWord = false }.inCode().inLanguages(javaScript)
                 .checked(.authFunction).needing(.amplifyForJavaScript),
+            Signature(.amplifyAuth, "aws-amplify").inStrings().inLanguages(javaScript).checked(.authImport),
             Signature(.amplifyAuth, "aws-amplify/auth").inStrings().inLanguages(javaScript).checked(.package),
             Signature(.amplifyAuth, "@aws-amplify/auth").inStrings().inLanguages(javaScript).checked(.package)
                 .with { $0.startsWord = false },
@@ -49,14 +51,19 @@ enum Signatures {
             Signature(.amplifyAuth, "com.amplifyframework.auth").inCode().inLanguages(android).prefix(),
         ]
         + [
-            "AWSMobileClient", "AWSCognitoAuthPlugin", "AWSCognitoIdentityUserPool", "AWSCognitoIdentityUser",
-            "AWSCognitoIdentityProvider", "AWSCognitoAuth", "AWSCognitoIdentityProviderASF",
-            "AWSCognitoIdentityUserPoolConfiguration", "AWSCognitoIdentityInteractiveAuthenticationDelegate",
-            "CognitoUserPool", "CognitoUser", "CognitoUserSession", "CognitoIdentityProviderClient",
-            "CognitoIdentityProvider", "AmazonCognitoIdentityProvider", "AmazonCognitoIdentityProviderClient",
-            "CognitoIdentityServiceProvider", "AmplifyAuthCognito", "CognitoAuthSession", "AWSCognitoAuthSession",
-            "AWSAuthUIView", "AWSSignInManager",
+            "AWSMobileClient", "AWSCognitoAuthPlugin", "AWSCognitoAuth", "CognitoUserPool", "CognitoUser",
+            "CognitoUserSession", "CognitoUserAttribute", "CognitoAccessToken", "CognitoIdToken", "CognitoRefreshToken",
+            "CognitoIdentityProviderClient", "CognitoIdentityProvider", "AmazonCognitoIdentityProvider",
+            "AmazonCognitoIdentityProviderClient", "CognitoIdentityServiceProvider", "AmplifyAuthCognito",
+            "CognitoAuthSession", "AWSCognitoAuthSession", "AuthCognitoTokensProvider", "AWSAuthUIView",
+            "AWSSignInManager",
         ].map { Signature(.cognitoSDK, $0).inCode() }
+        + [
+            "AWSCognitoIdentityUser", "AWSCognitoIdentityProvider", "AWSCognitoIdentityInteractiveAuthentication",
+            "AWSCognitoIdentityPasswordAuthentication", "AWSCognitoIdentityMultifactorAuthentication",
+            "AWSCognitoIdentityNewPassword", "RNAWSCognito",
+        ].map { Signature(.cognitoSDK, $0).inCode().prefix() }
+        + [Signature(.cognitoSDK, "getCognitoTokens").inCode().checked(.call)]
         + ["amazon-cognito-identity-js", "amazon-cognito-auth-js", "@aws-sdk/client-cognito-identity-provider"].map {
             Signature(.cognitoSDK, $0).inStrings().inLanguages(javaScript).checked(.package).with {
                 $0.startsWord = false
@@ -97,6 +104,9 @@ enum Signatures {
         ].map {
             Signature(.cognitoOperation, $0).inCode().inLanguages(javaScript).needing(.cognitoClientForJavaScript)
         }
+        + ["authenticateUser", "confirmRegistration", "completeNewPasswordChallenge"].map {
+            Signature(.cognitoOperation, $0).inCode().inLanguages(javaScript).checked(.call).needing(.cognito)
+        }
         + [
             "USER_SRP_AUTH", "USER_PASSWORD_AUTH", "REFRESH_TOKEN_AUTH", "ADMIN_USER_PASSWORD_AUTH",
             "ADMIN_NO_SRP_AUTH",
@@ -110,6 +120,12 @@ enum Signatures {
             .inLanguages([.swift, .objectiveC, .kotlin, .java, .javaScript, .dart]),
         Signature(.hostedDomain, ".amazoncognito.com").with { $0.startsWord = false }.inFiles(.all),
     ]
+
+    /// The paths of a pool's hosted pages, in files about Cognito: their domain is often elsewhere.
+    private static let paths: [Signature] = [
+        "/oauth2/authorize", "/oauth2/token", "/oauth2/userinfo", "/oauth2/revoke", "/login?client_id=",
+        "/signup?client_id=", "/signup?identity_provider=", "/logout?client_id=",
+    ].map { Signature(.hostedDomain, $0).anywhere().inAnyCase().inStrings().needing(.cognito) }
 
     private static let configuration: [Signature] =
         [Signature(.cognitoPlistKey, "Cognito").anywhere().inFiles([.data, .binaries]).checked(.plistKey)]

@@ -70,6 +70,13 @@ extension [UInt8] {
         return before == after && "\"'`".utf8.contains(before)
     }
 
+    func hasWord(_ word: [UInt8], in range: Range<Int>) -> Bool {
+        range.contains { place in
+            has(word, at: place) && !(byte(at: place - 1).map(isWord) ?? false)
+                && !(byte(at: place + word.count).map(isWord) ?? false)
+        }
+    }
+
     /// Whether the bytes name a package of this name, not a longer one: a subpackage or version may follow.
     func isPackage(_ range: Range<Int>, in file: ScannedFile) -> Bool {
         if let after = byte(at: range.upperBound), isWord(after) || after == UInt8(ascii: "-") { return false }

@@ -67,7 +67,7 @@ extension [UInt8] {
     }
 
     private static var placeholders: [[UInt8]] {
-        ["your", "xxxx", "secret", "redacted", "changeme", "example", "placeholder", "none", "null"].map {
+        ["your", "replace", "xxxx", "secret", "redacted", "changeme", "example", "placeholder", "none", "null"].map {
             Array($0.utf8)
         }
     }

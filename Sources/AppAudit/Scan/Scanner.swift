@@ -32,12 +32,18 @@ package struct Scanner: Sendable {
         var findings: [Finding] = []
         var seen: Set<SeenPlace> = []
         var end = 0
-        for hit in hits.sorted(by: { ($0.range.lowerBound, -$0.range.count) < ($1.range.lowerBound, -$1.range.count) }) {
+        for hit in hits.sorted(by: { ($0.range.lowerBound, -$0.range.count) < ($1.range.lowerBound, -$1.range.count) })
+        {
             // Without bounds of words, only the longest of several names counts.
             guard !file.isPacked || hit.range.upperBound > end else { continue }
             guard let finding = finding(for: hit, in: file, path: path, evidence) else { continue }
             end = hit.range.upperBound
             if seen.insert(SeenPlace(finding, isLockFile: role.isManifest)).inserted { findings.append(finding) }
+        }
+        // Xcode's projects repeat each name in comments.
+        if role.isManifest {
+            let named = Set(findings.filter { $0.context != .comment }.map(\.name))
+            findings.removeAll { $0.context == .comment && named.contains($0.name) }
         }
         return findings
     }
@@ -74,22 +80,24 @@ package struct Scanner: Sendable {
 
     private func context(_ kind: RegionKind, _ file: ScannedFile) -> Finding.Context {
         if file.language == .document { return .document }
-        if kind == .comment { return .comment }
-        return file.role.isTest ? .test : .code
+        return kind == .comment ? .comment : file.role.context
     }
 }
 
-/// One finding for each rule and line; in binaries and lists of dependencies, one for each name.
+/// One finding for each rule and line; in binaries and lists of dependencies, one for each name in code or comments.
 private struct SeenPlace: Hashable {
     let rule: Rule
     let line: Int?
     let name: [UInt8]
+    let isComment: Bool
 
     init(_ finding: Finding, isLockFile: Bool) {
         rule = finding.rule
         let isByName = finding.line == nil || isLockFile && finding.rule == .cognitoDependency
         line = isByName ? nil : finding.line
-        name = isByName ? Array(finding.name.utf8) : []
+        // A library names the hosts of all regions.
+        name = isByName && finding.rule != .cognitoHost ? Array(finding.name.utf8) : []
+        isComment = isByName && finding.context == .comment
     }
 }
 
@@ -99,7 +107,8 @@ extension Signature {
         let bytes = file.bytes
         if hasExactCase, !bytes.has(text, at: range.lowerBound) { return false }
         if file.isPacked { return true }
-        if startsWord, let before = bytes.byte(at: range.lowerBound - 1), isWord(before), !file.isLength(before, range) {
+        if startsWord, let before = bytes.byte(at: range.lowerBound - 1), isWord(before), !file.isLength(before, range)
+        {
             return false
         }
         if endsWord, let after = bytes.byte(at: range.upperBound), isWord(after) { return false }

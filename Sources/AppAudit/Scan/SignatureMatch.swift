@@ -14,7 +14,9 @@ struct SignatureMatch {
         let isText = kind == .comment || file.language == .document
         name = Self.text(bytes, range)
         switch signature.check {
-        case .none: break
+        case .none:
+            // The target's own finding names it.
+            guard signature.rule != .cognitoSDK || !bytes.has(Self.target, at: range.lowerBound) else { return nil }
         case .operation:
             guard let end = file.isPacked ? range.upperBound : bytes.endOfOperation(range) else { return nil }
             name = Self.text(bytes, range.lowerBound..<end)
@@ -46,6 +48,9 @@ struct SignatureMatch {
             replacement = ReplacedCall.named(bytes[function])?.replacement(in: file.language)
             guard replacement != nil else { return nil }
             name = Self.text(bytes, range.lowerBound..<function.upperBound)
+        case .authImport:
+            let line = file.lineRange(of: range.lowerBound)
+            guard bytes.isQuoted(range), bytes.hasWord(Array("Auth".utf8), in: line) else { return nil }
         case .package:
             guard isText || bytes.isPackage(range, in: file) else { return nil }
         }
@@ -63,6 +68,9 @@ struct SignatureMatch {
             let text = String(decoding: bytes[function].prefix(60), as: UTF8.self)
             name += (name.hasSuffix(".") ? "" : ".") + text
             replacement = ReplacedCall.named(bytes[function])?.replacement(in: file.language)
+        case .cognitoSDK where !signature.endsWord && file.language.isProgram:
+            name = Self.text(
+                bytes, range.lowerBound..<Swift.max(bytes.endOfWord(from: range.upperBound), range.upperBound))
         case .cognitoOperation: replacement = ReplacedCall.named(bytes[range])?.replacement(in: file.language)
         case .cognitoHost, .hostedDomain: name = Self.text(bytes, bytes.hostRange(around: range))
         default: break
