@@ -11,7 +11,7 @@ struct LabelledSetTests {
         return try await Audit().run(tree.url.path).findings.map(\.label)
     }
 
-    /// What an audit finds and should find in each file of the set, and in each entry of its archives.
+    /// The labels that an audit finds in each file of the set and each entry of its archives, and those that it should find.
     private func results() async throws -> [(found: Set<LabelledFile.Label>, expected: Set<LabelledFile.Label>)] {
         var results: [(found: Set<LabelledFile.Label>, expected: Set<LabelledFile.Label>)] = []
         for file in try LabelledFile.all(in: "languages") + LabelledFile.all(in: "projects") {

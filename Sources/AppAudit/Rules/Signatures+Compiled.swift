@@ -3,11 +3,13 @@ extension Signatures {
     /// Dart's libraries, and properties in JavaScript's bytecode.
     static let compiled: [Signature] =
         [
-            "AWSCognitoIdentityUserPool", "AWSCognitoIdentityProvider", "AWSMobileClient", "AWSCognitoAuth",
+            "AWSCognitoIdentityUserPool", "AWSCognitoIdentityProviderErrorDomain", "AWSMobileClient", "AWSCognitoAuth",
             "AWSCognitoAuthPlugin", "CognitoUserPool", "CognitoIdentityProviderClient",
             "CognitoIdentityServiceProvider",
             "AmplifyAuthCognito",
         ].map { Signature(.cognitoSDK, $0).inFiles(.binaries) }
+        // Without more, the name is also that of a class for identity pools in Android's SDK.
+        + [Signature(.cognitoSDK, "AWSCognitoIdentityProvider.framework").inFiles(.binaries)]
         + [
             "Lcom/amazonaws/mobileconnectors/cognitoidentityprovider/", "Lcom/amazonaws/mobileconnectors/cognitoauth/",
             "Lcom/amazonaws/services/cognitoidentityprovider/", "Lcom/amazonaws/mobile/client/AWSMobileClient",

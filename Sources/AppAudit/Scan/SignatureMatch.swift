@@ -23,7 +23,11 @@ struct SignatureMatch {
             // The target's own finding names it.
             if range.lowerBound > 0, bytes.has(Self.target, at: range.lowerBound - Self.target.count) { return nil }
         case .call:
-            guard isText || bytes.nextVisible(from: range.upperBound)?.byte == UInt8(ascii: "(") else { return nil }
+            guard
+                isText
+                    || bytes.nextVisible(from: range.upperBound)?.byte == UInt8(ascii: "(")
+                        && !bytes.isDeclared(range)
+            else { return nil }
         case .host:
             guard bytes.isHost(range) else { return nil }
         case .wholeString:
