@@ -76,16 +76,18 @@ struct ArchiveTests {
         #expect(result.findings.map(\.path) == ["app.apk!/b.json"])
     }
 
-    @Test("A path that leads out is reported", arguments: ["../a.json", "a/../../a.json", "/a.json", "a\\b.json"])
+    @Test(
+        "An entry whose path leads out is reported and not read",
+        arguments: ["../a.json", "a/../../a.json", "/a.json", "a\\b.json"])
     func outside(name: String) {
         let result = report(ZipBuilder(Entry(name, Self.configuration)).bytes)
-        #expect(result.notRead.map(\.reason) == [.archive(.outside)] && result.findings.count == 1)
+        #expect(result.notRead.map(\.reason) == [.archive(.outside)] && result.findings.isEmpty)
     }
 
-    @Test("Two entries with one path are both read, and reported")
+    @Test("Of two entries with one path, the second is reported and not read")
     func repeated() {
         let result = report(ZipBuilder(Self.found, Self.found).bytes)
-        #expect(result.notRead.map(\.reason) == [.archive(.repeated)] && result.findings.count == 2)
+        #expect(result.notRead.map(\.reason) == [.archive(.repeated)] && result.findings.count == 1)
     }
 
     @Test("Archives inside archives are read up to the depth")

@@ -62,6 +62,14 @@ struct TreeTests {
         #expect(!report.isGood(failingOn: .error))
     }
 
+    @Test("A file with too many names to look at is reported, and hides nothing")
+    func tooManyNames() async throws {
+        let names = String(repeating: "cognito ", count: NeedleSet.maximumHits)
+        let tree = try TemporaryTree(["A.swift": names + call])
+        let report = try await Audit().run(tree.url.path)
+        #expect(report.notRead == [UnreadFile(path: "A.swift", reason: .tooManyNames)])
+    }
+
     @Test("Binary property lists are read")
     func propertyList() async throws {
         let list = ["CognitoUserPoolId": "eu-central-1_AbCdEfGhI", "Name": "Ünïcode"]

@@ -20,9 +20,9 @@ struct ArchiveAudit {
             for entry in directory.entries where !entry.isDirectory {
                 let entryPath = "\(path)!/\(String(decoding: entry.name, as: UTF8.self))"
                 guard FileNames.mayBeRead(FileNames.last(of: entryPath)) else { continue }
-                if entry.leadsOutside { report.add(unread: entryPath, .outside) }
-                if !seen.insert(entry.name).inserted { report.add(unread: entryPath, .repeated) }
                 do throws(ArchiveError) {
+                    guard !entry.leadsOutside else { throw .outside }
+                    guard seen.insert(entry.name).inserted else { throw .repeated }
                     try read(entry, of: archive, path: entryPath, depth: depth, &budget, &report)
                 } catch {
                     report.add(unread: entryPath, error)
