@@ -66,12 +66,14 @@ let package = Package(
         // The C libraries, each seen by one wrapper only.
         .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         // Not linked: Postgres loads libpq where it is used. So there is no pkgConfig, which would link it.
         .systemLibrary(name: "CPostgres", providers: [.apt(["libpq-dev"])]),
         .target(
             name: "Curl", dependencies: ["CCurl", "Cryptography", "Locking", nio("NIOCore")], swiftSettings: strict),
         .target(
             name: "Postgres", dependencies: ["CPostgres", "Cryptography", "Locking"], swiftSettings: strict),
+        .target(name: "Zlib", dependencies: ["CZlib"], swiftSettings: strict),
         // The module is not called Crypto because swift-nio-extras brings swift-crypto's module of that name along.
         .target(
             name: "Cryptography", dependencies: ["COpenSSL", "Encoding"], path: "Sources/Crypto", swiftSettings: strict),
@@ -232,7 +234,7 @@ let package = Package(
             ],
             swiftSettings: safe),
         // What still bypasses the gateway in an app's tree or archive.
-        .target(name: "AppAudit", dependencies: ["Encoding"], swiftSettings: safe),
+        .target(name: "AppAudit", dependencies: ["Encoding", "Zlib"], swiftSettings: safe),
         // The commands.
         .executableTarget(
             name: "gatehouse",
@@ -265,7 +267,7 @@ let package = Package(
             path: "Tests/TestSupport", swiftSettings: strict),
 
         .testTarget(
-            name: "AppAuditTests", dependencies: ["AppAudit", "Encoding"], exclude: ["Fixtures"],
+            name: "AppAuditTests", dependencies: ["AppAudit", "Encoding", "Zlib"], exclude: ["Fixtures"],
             swiftSettings: strict),
         .testTarget(name: "EncodingTests", dependencies: ["Encoding", "SeededRandom"], swiftSettings: strict),
         .testTarget(

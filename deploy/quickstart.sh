@@ -45,7 +45,7 @@ for variable in GATEHOUSE_PORT GATEHOUSE_ADMIN_PORT GATEHOUSE_BACKEND_PORT GATEH
 done
 
 headline "Getting what is needed"
-need_packages ca-certificates curl libcurl4-openssl-dev libpq-dev libsqlite3-dev libssl-dev openssl pkg-config python3 python3-venv
+need_packages ca-certificates curl libcurl4-openssl-dev libpq-dev libsqlite3-dev libssl-dev openssl pkg-config python3 python3-venv zlib1g-dev
 need_swift
 need_python "$repository/deploy/example-backend/requirements.txt"
 mkdir -p "$GATEHOUSE_STATE"

@@ -9,7 +9,7 @@ internal import Telemetry
 struct AuditAppCommand: AsyncParsableCommand, ReportingCommand {
     static let configuration = CommandConfiguration(
         commandName: "audit-app",
-        abstract: "Find what still calls Cognito in an app's sources.",
+        abstract: "Find what still calls Cognito in an app's sources or archive.",
         discussion: """
             The audit reads the files below a directory, or one file: Swift, Objective-C, Kotlin, Java, \
             JavaScript, TypeScript, Dart, Python, property lists, Xcode projects, and lists of dependencies. It \
@@ -21,7 +21,8 @@ struct AuditAppCommand: AsyncParsableCommand, ReportingCommand {
               note     the same in comments, tests and documents
 
             Files that .gitignore names are left out, and directories such as Pods, node_modules and build. \
-            Archives are not read. A baseline contains known findings, which are no longer reported.
+            Archives of apps and libraries (.ipa, .apk, .aab, .aar, .jar) are read, with the names and texts in \
+            their programs; nothing is unpacked. A baseline contains known findings, which are no longer reported.
 
             Exit status 0 means that nothing of the weight of --fail-on was found, 1 that something was found or \
             could not be read.
@@ -29,11 +30,12 @@ struct AuditAppCommand: AsyncParsableCommand, ReportingCommand {
             Examples:
               gatehouse audit-app .
               gatehouse audit-app --fail-on warning --domain auth.example.com .
+              gatehouse audit-app --config gatehouse.yaml app-release.apk
               gatehouse audit-app --write-baseline known.json .
               gatehouse audit-app --baseline known.json --sarif . > audit.sarif
             """)
 
-    @Argument(help: "The app's directory, or one file.", completion: .directory)
+    @Argument(help: "The app's directory, or one file or archive.", completion: .file())
     var path: String
 
     @Option(help: ArgumentHelp("The least weight that fails: error or warning.", valueName: "weight"))
@@ -41,6 +43,12 @@ struct AuditAppCommand: AsyncParsableCommand, ReportingCommand {
 
     @Option(help: ArgumentHelp("A custom domain of the pool; can be repeated.", valueName: "host"))
     var domain: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "Take custom domains from the gateway's configuration, and nothing else.", valueName: "file"),
+        completion: .file(extensions: ["yaml", "yml"]))
+    var config: String?
 
     @Option(help: ArgumentHelp("Leave out the findings in this file.", valueName: "file"), completion: .file())
     var baseline: String?
@@ -61,8 +69,11 @@ struct AuditAppCommand: AsyncParsableCommand, ReportingCommand {
         guard baseline == nil || writeBaseline == nil else {
             throw ValidationError("Give one of --baseline and --write-baseline.")
         }
-        guard domain.count <= 20, domain.allSatisfy({ (4...253).contains($0.utf8.count) && $0.contains(".") }) else {
-            throw ValidationError("--domain must be a host, such as auth.example.com, and can be given 20 times.")
+        guard domain.count <= Scanner.maximumDomains,
+            domain.allSatisfy({ (4...253).contains($0.utf8.count) && $0.contains(".") })
+        else {
+            throw ValidationError(
+                "--domain must be a host, such as auth.example.com, and can be given \(Scanner.maximumDomains) times.")
         }
     }
 
@@ -82,10 +93,21 @@ struct AuditAppCommand: AsyncParsableCommand, ReportingCommand {
         guard isGood else { throw ExitCode.failure }
     }
 
+    /// Those of the command line and of the gateway's settings.
+    private func domains() throws -> [String] {
+        guard let config else { return domain }
+        let all = try domain + SettingsOrigin.file(config).hostedDomains()
+        guard all.count <= Scanner.maximumDomains else {
+            throw CommandFailure("more than \(Scanner.maximumDomains) domains are named", status: .validationFailure)
+        }
+        return all
+    }
+
     private func audit() async throws -> AuditReport {
         let count = Locked(0)
         let audit = Audit(
-            domains: domain, includesIgnored: includeIgnored, width: ProcessInfo.processInfo.activeProcessorCount)
+            domains: try domains(), includesIgnored: includeIgnored, width: ProcessInfo.processInfo.activeProcessorCount
+        )
         do {
             return try await ProgressLine.showing({ "\(count.withLock { $0 }) files read" }) { _ in
                 try await audit.run(path) { files in count.withLock { $0 = files } }

@@ -13,7 +13,7 @@ struct AuditText {
     }
 
     var lines: [String] {
-        report.findings.flatMap(lines) + report.notRead.map { "\(Columns.visible($0)): cannot be read" } + summary
+        report.findings.flatMap(lines(of:)) + report.notRead.map(line(of:)) + summary
     }
 
     private func lines(of finding: Finding) -> [String] {
@@ -28,6 +28,10 @@ struct AuditText {
         ]
     }
 
+    private func line(of file: UnreadFile) -> String {
+        "\(terminal.styled(.bold, Columns.visible(file.path))): \(terminal.styled(.bad, file.reason.text))"
+    }
+
     private var summary: [String] {
         let counts = Severity.allCases.reversed().map { Self.counted(report.count(of: $0), $0.rawValue) }
         let known = report.known.isEmpty ? "" : "; \(report.known.count) known"
@@ -36,7 +40,9 @@ struct AuditText {
             lines.append(
                 "\(report.leftOut) left out by .gitignore or as a build directory; --include-ignored reads them")
         }
-        if report.archives > 0 { lines.append("\(Self.counted(report.archives, "archive")) not read") }
+        if report.skippedArchives > 0 {
+            lines.append("\(Self.counted(report.skippedArchives, "archive")) not read; name one to read it")
+        }
         if let baseline { lines.append("written to \(Columns.visible(baseline))") }
         return lines
     }

@@ -28,6 +28,7 @@ struct ReferenceCommand: ParsableCommand {
             ],
             "audit_events": .array(AuditEventKind.allCases.map { .string($0.rawValue) }),
             "audit_rules": .array(Reference.auditRules),
+            "audit_calls": .array(Reference.auditCalls),
             "exit_statuses": .array(Reference.exitStatuses),
             "environment_variables": .array(Reference.variables),
             "commands": try JSON.parse(Array(Gatehouse._dumpHelp().utf8))["command"] ?? .null,
@@ -81,6 +82,15 @@ private enum Reference {
                 "rule": .string(rule.rawValue), "severity": .string(rule.severity.rawValue),
                 "title": .string(rule.title), "reason": .string(rule.reason),
                 "replacement": .string(rule.replacement),
+            ]
+        }
+    }
+
+    static var auditCalls: [JSON] {
+        ReplacedCall.all.map { call in
+            [
+                "names": .array(call.names.map { .string($0) }), "request": .string(call.request),
+                "function": call.function.map { .string($0) } ?? .null,
             ]
         }
     }

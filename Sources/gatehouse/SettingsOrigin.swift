@@ -52,6 +52,20 @@ enum SettingsOrigin {
         }
     }
 
+    /// The domains of pools' hosted pages, whatever else the settings say.
+    ///
+    /// - Throws: ``CommandFailure``
+    func hostedDomains() throws -> [String] {
+        do {
+            return try GatewaySettings.hostedDomains(path: name, environment: ProcessInfo.processInfo.environment) {
+                (path) throws(FileReadFailure) in
+                try bytes(of: path)
+            }
+        } catch let errors as SettingsErrors {
+            throw CommandFailure(errors, in: name)
+        }
+    }
+
     /// The contents of the settings, or of a file that they name.
     private func bytes(of path: String) throws(FileReadFailure) -> [UInt8] {
         switch self {

@@ -6,6 +6,7 @@ import Foundation
 ///
 /// A document of the set has many files. A line `=== PATH` begins one. Behind ` @@ `, a line names the rules that find
 /// something in it, with `note:` before the rule for comments, tests and documents. Rules behind the path find the file.
+/// A document in the folder of archives is one archive, and a form in brackets behind the path makes an entry of the text.
 struct LabelledFile: Sendable {
     struct Label: Hashable, Sendable, CustomStringConvertible {
         let path: String
@@ -17,9 +18,21 @@ struct LabelledFile: Sendable {
         var description: String { "\(path):\(line.map(String.init) ?? "-"): \(isNote ? "note:" : "")\(rule.rawValue)" }
     }
 
+    /// The bytes that the text stands for. In all but text, each line is one string, and findings have no line.
+    enum Form: String {
+        case text
+        case machO = "mach-o"
+        case elf
+        case dex
+        case hermes
+        case utf16 = "utf-16"
+        case binaryPropertyList = "binary-plist"
+    }
+
     let path: String
     let text: String
     let labels: [Label]
+    var form = Form.text
 
     private static let fixtures = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Fixtures")
     private static let mark = " @@ "
@@ -51,15 +64,18 @@ struct LabelledFile: Sendable {
     }
 
     private init(_ head: Substring, _ lines: [Substring]) throws {
-        let (path, rules) = Self.parts(head)
+        let (name, rules) = Self.parts(head)
+        let path = name.prefix { $0 != "[" }.trimmingCharacters(in: .whitespaces)
+        let form =
+            name.split(separator: "[").dropFirst().first.flatMap { Form(rawValue: String($0.dropLast())) } ?? .text
         var labels = try rules.map { try Self.label($0, path, line: nil) }
         var text = ""
         for (index, line) in lines.enumerated() {
             let (content, rules) = Self.parts(line)
             text += content + "\n"
-            labels += try rules.map { try Self.label($0, path, line: index + 1) }
+            labels += try rules.map { try Self.label($0, path, line: form == .text ? index + 1 : nil) }
         }
-        (self.path, self.text, self.labels) = (path, text, labels)
+        (self.path, self.text, self.labels, self.form) = (path, text, labels, form)
     }
 
     private static func parts(_ line: Substring) -> (content: String, rules: [String]) {

@@ -50,13 +50,24 @@ struct TreeTests {
     func notRead() async throws {
         let tree = try TemporaryTree()
         try tree.write("Info.plist", Data("bplist00 and nothing that follows it in a list".utf8))
-        try tree.write("big.json", Data())
-        let handle = try FileHandle(forWritingTo: tree.url.appending(path: "big.json"))
-        try handle.truncate(atOffset: UInt64(FileAudit.maximumBytes + 1))
+        try tree.write("big.swift", Data())
+        let handle = try FileHandle(forWritingTo: tree.url.appending(path: "big.swift"))
+        try handle.truncate(atOffset: UInt64(ContentReader.maximumBytes + 1))
         try handle.close()
         let report = try await Audit().run(tree.url.path)
-        #expect(report.notRead == ["Info.plist", "big.json"])
+        #expect(
+            report.notRead == [
+                UnreadFile(path: "Info.plist", reason: .damaged), UnreadFile(path: "big.swift", reason: .tooLarge),
+            ])
         #expect(!report.isGood(failingOn: .error))
+    }
+
+    @Test("A file with too many names to look at is reported, and hides nothing")
+    func tooManyNames() async throws {
+        let names = String(repeating: "cognito ", count: NeedleSet.maximumHits)
+        let tree = try TemporaryTree(["A.swift": names + call])
+        let report = try await Audit().run(tree.url.path)
+        #expect(report.notRead == [UnreadFile(path: "A.swift", reason: .tooManyNames)])
     }
 
     @Test("Binary property lists are read")
@@ -78,11 +89,21 @@ struct TreeTests {
         }
     }
 
-    @Test("Archives inside a tree are counted, and one that is named is an error")
+    @Test("Archives of apps and libraries in a tree are read, and others only if they are named")
     func archives() async throws {
-        let tree = try TemporaryTree(["app.ipa": "PK", "A.swift": call])
-        #expect(try await Audit().run(tree.url.path).archives == 1)
-        await #expect(throws: AuditError.archive) { try await Audit().run(tree.url.path + "/app.ipa") }
+        let tree = try TemporaryTree(["A.swift": call])
+        let archive = Data(ZipBuilder(.init("Payload/a.swift", call)).bytes)
+        for name in ["app.ipa", "lib.aar", "other.zip"] { try tree.write(name, archive) }
+        let report = try await Audit().run(tree.url.path)
+        #expect(report.findings.map(\.path) == ["A.swift", "app.ipa!/Payload/a.swift", "lib.aar!/Payload/a.swift"])
+        #expect(report.skippedArchives == 1 && report.filesRead == 3 && report.notRead.isEmpty)
+        let other = try await Audit().run(tree.url.path + "/other.zip")
+        #expect(other.findings.map(\.path) == ["other.zip!/Payload/a.swift"])
+        try tree.write("broken.apk", Data("PK".utf8))
+        let broken = try await Audit().run(tree.url.path + "/broken.apk")
+        #expect(broken.notRead == [UnreadFile(path: "broken.apk", reason: .archive(.notAnArchive))])
+        try tree.write("empty.apk", Data(ZipBuilder().bytes))
+        await #expect(throws: AuditError.irrelevant) { try await Audit().run(tree.url.path + "/empty.apk") }
         await #expect(throws: AuditError.notFound) { try await Audit().run(tree.url.path + "/missing") }
         let one = try await Audit().run(tree.url.path + "/A.swift")
         #expect(one.findings.map(\.path) == ["A.swift"])

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 from harness.gateway import binary, gatehouse
+from harness.sanitizer import PATIENCE, SANITIZER
+from pydantic_sarif.model import StaticAnalysisResultsFormatSarifVersion210JsonSchema as SARIF
 
 CALL = "let result = try await Amplify.Auth.signIn(username: name, password: password)\n"
 HOST = 'let host = "https://cognito-idp.eu-west-1.amazonaws.com/"\n'
@@ -46,7 +48,7 @@ def test_a_finding_names_place_rule_and_replacement(app):
     assert result.returncode == 1 and result.stderr == ""
     lines = result.stdout.splitlines()
     assert lines[0] == "App/Session.swift:2:24: error: calls Amplify's Auth category: Amplify.Auth.signIn [amplify-auth]"
-    assert lines[1] == "  instead: POST /api/v1/auth/login"
+    assert lines[1] == "  instead: signIn(_:password:options:) of GatehouseClient (POST /api/v1/auth/login)"
     assert lines[2].startswith("AppTests/SessionTests.swift:1:24: note: ") and "(test)" in lines[2]
     assert lines[-1] == "3 files read: 1 error, 1 warning, 1 note"
 
@@ -57,7 +59,7 @@ def test_json_has_the_same_findings(app):
     assert document["good"] is False
     assert (document["files"], document["errors"], document["warnings"], document["notes"]) == (3, 1, 1, 1)
     first = document["findings"][0]
-    assert first["name"] == "Amplify.Auth.signIn" and first["replacement"] == "POST /api/v1/auth/login"
+    assert first["name"] == "Amplify.Auth.signIn" and first["replacement"].endswith("(POST /api/v1/auth/login)")
     assert len(first["fingerprint"]) == 16
 
 
@@ -104,6 +106,41 @@ def test_sarif_has_rules_relative_places_and_fingerprints(app):
     assert fingerprints == [each["fingerprint"] for each in report(app)["findings"]]
 
 
+def test_sarif_is_valid_against_its_schema(app, tmp_path):
+    """With findings, known findings, files that were not read, and places without a line."""
+    known = tmp_path / "known.json"
+    assert gatehouse("audit-app", "--write-baseline", known, app).returncode == 0
+    write(app / "Later.swift", HOST)
+    write(app / "amplifyconfiguration.json", "{}")
+    (app / "Info.plist").write_bytes(b"bplist00 and nothing that belongs there")
+    (app / "broken.apk").write_bytes(b"PK")
+    for options in ([], ["--baseline", known]):
+        text = gatehouse("audit-app", "--sarif", *options, app).stdout
+        document = SARIF.model_validate_json(text)
+        assert len(document.runs[0].results) == 5
+        assert len(document.runs[0].invocations[0].toolExecutionNotifications) == 2
+    # The classes refuse what the schema does.
+    wrong = json.loads(text)
+    wrong["runs"][0]["results"][0]["level"] = "bad"
+    with pytest.raises(ValueError):
+        SARIF.model_validate(wrong)
+
+
+@pytest.mark.skipif(bool(SANITIZER) or "debug" in str(binary()), reason="says nothing of a build that is not optimised")
+def test_100_000_files_take_two_processors_less_than_10_seconds(tmp_path):
+    """Processor time for each file of 3 KB, since other work on the machine does not change it."""
+    files = 5000
+    source = "".join(f"func step{line}(_ value: Int) -> String {{ \"\\(value + {line})\" }}  // {line}\n" for line in range(50))
+    for number in range(files):
+        write(tmp_path / f"m{number % 50}" / f"A{number}.{('swift', 'kt', 'ts', 'dart')[number % 4]}", source)
+    child = subprocess.Popen([str(binary()), "audit-app", "--json", str(tmp_path)], stdout=subprocess.PIPE)
+    document = json.loads(child.stdout.read())
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    assert child.returncode == 0 and document["files"] == files
+    assert (usage.ru_utime + usage.ru_stime) / files < 2 * 10 / 100_000 * PATIENCE
+
+
 def test_a_baseline_leaves_new_findings_only(app, tmp_path):
     known = tmp_path / "known.json"
     result = gatehouse("audit-app", "--write-baseline", known, app)
@@ -141,9 +178,9 @@ def test_one_file_can_be_audited(app):
 def test_a_file_that_cannot_be_read_fails_the_audit(tmp_path):
     (tmp_path / "Info.plist").write_bytes(b"bplist00 and nothing that belongs there")
     result = gatehouse("audit-app", tmp_path)
-    assert result.returncode == 1 and "Info.plist: cannot be read" in result.stdout
+    assert result.returncode == 1 and "Info.plist: is damaged" in result.stdout
     document = report(tmp_path)
-    assert document["good"] is False and document["not_read"] == ["Info.plist"]
+    assert document["good"] is False and document["not_read"] == [{"path": "Info.plist", "reason": "is damaged"}]
 
 
 @pytest.mark.parametrize(
@@ -162,13 +199,30 @@ def test_a_wrong_command_line_ends_with_64(arguments):
     assert gatehouse("audit-app", *arguments).returncode == 64
 
 
-@pytest.mark.parametrize("name", ["app.ipa", "app.apk", "app.aab"])
-def test_an_archive_is_refused_and_not_passed(tmp_path, name):
-    (tmp_path / name).write_bytes(b"PK\x05\x06" + bytes(18))
-    result = gatehouse("audit-app", tmp_path / name)
-    assert result.returncode == 64 and "is an archive, which is not read" in result.stderr
-    document = json.loads(gatehouse("audit-app", "--json", tmp_path / name).stdout)
-    assert document["good"] is False and "archive" in document["text"]
+def test_a_domain_of_the_gateways_settings_is_an_error(tmp_path):
+    """Nothing else of the settings is needed: secrets of the gateway are not there in an app's CI."""
+    write(
+        tmp_path / "gatehouse.yaml",
+        "direct_cognito: {mode: block, hosted_domains: [login.example.com]}\n"
+        "sign_in:\n  cognito: {client_secret: '${MISSING}', hosted: {domain: 'https://auth.example.com'}}\n"
+        "  more_pools: [{hosted: {domain: 'https://drivers.example.com'}}]\n",
+    )
+    hosts = ["login.example.com", "auth.example.com", "drivers.example.com", "other.example.com"]
+    write(tmp_path / "app" / "A.kt", "".join(f'val page{number} = "https://{host}/x"\n' for number, host in enumerate(hosts)))
+    assert places(report("--config", tmp_path / "gatehouse.yaml", tmp_path / "app")) == [
+        ("error", "custom-domain", "A.kt", line) for line in (1, 2, 3)
+    ]
+
+
+@pytest.mark.parametrize(
+    "text", ["direct_cognito: {hosted_domains: [a b]}", "sign_in: {cognito: {hosted: {domain: '${MISSING}'}}}", "a: [", None]
+)
+def test_settings_that_are_wrong_about_domains_end_with_78(app, tmp_path, text):
+    settings = tmp_path / "gatehouse.yaml"
+    if text is not None:
+        settings.write_text(text)
+    result = gatehouse("audit-app", "--config", settings, app)
+    assert result.returncode == 78 and "gatehouse.yaml" in result.stderr and result.stdout == ""
 
 
 def test_a_file_that_is_no_baseline_is_refused(app, tmp_path):

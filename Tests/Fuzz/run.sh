@@ -19,7 +19,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 seconds=${1:-20}
 targets=("${@:2}")
 [ ${#targets[@]} -gt 0 ] || targets=(RequestHead Response RequestPath WebSocketFrame JSON KeySet Token
-    ListenerHTTP1 ListenerHTTP2 AccountBody CBOR)
+    ListenerHTTP1 ListenerHTTP2 AccountBody CBOR AppArchive AppPropertyList AppSource)
 built=.build/release
 work=.build/fuzz
 mkdir -p "$work"
@@ -28,10 +28,10 @@ mkdir -p "$work"
 package=$(basename "$PWD" | tr '[:upper:]' '[:lower:]' | tr -c '[:alnum:]\n' _)
 
 rm -f "$work/dependencies.a"
-{ find "$built"/{NIO*,_NIO*,CNIO*,Atomics,_AtomicsShims,HTTPTypes,DequeModule,*Collections*,ContainersPreview,BasicContainers,Cryptography}.build \
+{ find "$built"/{NIO*,_NIO*,CNIO*,Atomics,_AtomicsShims,HTTPTypes,DequeModule,*Collections*,ContainersPreview,BasicContainers,Cryptography,Zlib}.build \
     -name '*.o' -print0 2>/dev/null || true; } | xargs -0 ar rcs "$work/dependencies.a"
 modulemaps=()
-for map in .build/checkouts/swift-nio/Sources/CNIO*/include/module.modulemap Sources/C{OpenSSL,Curl,Postgres}/module.modulemap \
+for map in .build/checkouts/swift-nio/Sources/CNIO*/include/module.modulemap Sources/C{OpenSSL,Curl,Postgres,Zlib}/module.modulemap \
     .build/checkouts/GRDB.swift/Sources/GRDBSQLite/module.modulemap \
     .build/checkouts/Yams/Sources/CYaml/include/module.modulemap Tests/Fuzz/Listener/Measure/module.modulemap \
     .build/checkouts/swift-atomics/Sources/_AtomicsShims/include/module.modulemap \
@@ -56,6 +56,7 @@ build_pure() {
             Sources/Pipeline/Respond/GatewayError.swift)
         ;;
     JSON) sources=() ;;
+    App*) sources=(Sources/AppAudit/*/*.swift) ;;
     CBOR) sources=(Sources/LocalPool/WebAuthn/{CBOR,AuthenticatorData}.swift) ;;
     KeySet) sources=("${verify[@]}") ;;
     Token)
@@ -66,7 +67,7 @@ build_pure() {
     esac
     build_encoding || return 1
     compile -sanitize=fuzzer,address -g -module-name "$module" -I "$work/pure" -I "$built/Modules" "${sources[@]}" \
-        "Tests/Fuzz/${target}Target.swift" "$work/pure/Encoding.o" "$work/dependencies.a" -lcrypto -o "$work/$target"
+        "Tests/Fuzz/${target}Target.swift" "$work/pure/Encoding.o" "$work/dependencies.a" -lcrypto -lz -o "$work/$target"
 }
 
 # Compiles a module of the package, instrumented by these sanitizers, into a folder, with its internal declarations open to
@@ -114,11 +115,12 @@ build_connection() {
 }
 
 # Limits of a process and of one input, so that a finding is a finding and not the machine's trouble.
-declare -A longest=([KeySet]=2048 [Token]=1024)
+declare -A longest=([KeySet]=2048 [Token]=1024 [AppArchive]=2048)
 is_connection() { [[ $1 == Listener* || $1 == AccountBody ]]; }
 fuzz() {
     local target=$1 build=build_pure dictionary=Tests/Fuzz/dictionary
     if is_connection "$target"; then build=build_connection dictionary=Tests/Fuzz/Listener/dictionary; fi
+    if [[ $target == App* ]]; then dictionary=Tests/Fuzz/dictionary-app; fi
     if ! "$build" "$target" >"$work/$target.build.log" 2>&1; then
         grep -v '^/usr/bin/ld' "$work/$target.build.log" >"$work/$target.log"
         return 1

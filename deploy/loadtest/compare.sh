@@ -39,7 +39,7 @@ for name in $cases; do [[ " $all_cases " == *" $name "* ]] || fail "no case '$na
 wanted() { [[ " $cases " == *" $1 "* ]]; }
 
 need_packages ca-certificates curl haproxy libcurl4-openssl-dev libnginx-mod-http-echo libpq-dev libsqlite3-dev libssl-dev \
-    nghttp2-client nginx-light openssl pkg-config procps python3 python3-venv wrk
+    nghttp2-client nginx-light openssl pkg-config procps python3 python3-venv wrk zlib1g-dev
 need_python "$loadtest/requirements.txt"
 need_gatehouse
 haproxy=$(command -v haproxy || echo /usr/sbin/haproxy)

@@ -17,7 +17,7 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 need_packages ca-certificates curl libcurl4-openssl-dev libpq-dev libpq5 libsqlite3-dev libssl-dev pkg-config procps \
-    python3 python3-venv util-linux
+    python3 python3-venv util-linux zlib1g-dev
 need_postgres
 need_python "$repository/Tests/EndToEnd/requirements.txt"
 need_gatehouse

@@ -18,7 +18,7 @@ connections=${CONNECTIONS:-64}
 maximum=${MAXIMUM_RATIO:-1.8}
 
 need_packages ca-certificates curl libcurl4-openssl-dev libpq-dev libsqlite3-dev libssl-dev nginx-light pkg-config \
-    procps python3 wrk
+    procps python3 wrk zlib1g-dev
 need_gatehouse
 
 read -r backend_port nginx_port gateway_port admin_port pool_port < <(free_ports 5)

@@ -17,7 +17,7 @@ The sources come without a licence: none has been granted to anybody.
 
 The program holds, compiled in, the works of others that follow, each with the
 terms and notices that its own sources hold. The libraries that it links when it
-starts (OpenSSL, libcurl, SQLite, the C and C++ libraries) are Debian packages
+starts (OpenSSL, libcurl, SQLite, zlib, the C and C++ libraries) are Debian packages
 with copyright files of their own.
 """
 APACHE = """\

@@ -1,9 +1,7 @@
 /// Why nothing can be audited at a path.
 package enum AuditError: String, Error, Sendable {
     case notFound = "no such file or directory"
-    case archive = "is an archive, which is not read. Unpack it, or audit the app's sources"
     case irrelevant = "is not a kind of file that is audited"
-    case unreadable = "cannot be read, or is too large"
 }
 
 /// The audit of one app's tree.
@@ -17,7 +15,7 @@ package struct Audit: Sendable {
     ///   - domains: custom domains of pools.
     ///   - includesIgnored: whether files are read that `.gitignore` and the list of build directories leave out.
     package init(domains: [String] = [], includesIgnored: Bool = false, width: Int = 4) {
-        scanner = Scanner(domains: domains)
+        scanner = domains.isEmpty ? .standard : Scanner(domains: domains)
         self.includesIgnored = includesIgnored
         self.width = max(width, 1)
     }
@@ -39,12 +37,11 @@ package struct Audit: Sendable {
         let start = path.lastIndex(of: UInt8(ascii: "/")).map { $0 + 1 } ?? 0
         let root = start == 0 ? [UInt8(ascii: ".")] : Array(path[..<start])
         var report = AuditReport()
-        switch FileAudit(root: root, scanner: scanner, followsLink: true).read(Array(path[start...])) {
-        case .read(let findings): report.add(.read(findings), path: [])
-        case .archive: throw .archive
-        case .irrelevant: throw .irrelevant
-        case .unreadable: throw .unreadable
-        }
+        let name = Array(path[start...])
+        report.add(
+            FileAudit(root: root, scanner: scanner, isNamed: true).read(name),
+            path: String(decoding: name, as: UTF8.self))
+        guard report.filesRead > 0 || !report.notRead.isEmpty else { throw .irrelevant }
         report.sort()
         return report
     }
@@ -64,7 +61,9 @@ package struct Audit: Sendable {
                 running += 1
                 group.addTask {
                     var part = AuditReport()
-                    for path in paths { part.add(audit.read(path), path: path) }
+                    for path in paths {
+                        part.add(audit.read(path), path: String(decoding: path, as: UTF8.self))
+                    }
                     return part
                 }
             }
@@ -72,7 +71,7 @@ package struct Audit: Sendable {
             return report
         }
         report.leftOut = walk.ignored
-        report.notRead += walk.unreadable.map { $0.isEmpty ? "." : $0 }
+        for path in walk.unreadable { report.add(.unread(.unreadable), path: path.isEmpty ? "." : path) }
         report.sort()
         return report
     }

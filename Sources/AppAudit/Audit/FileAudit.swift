@@ -4,63 +4,68 @@ struct FileAudit: Sendable {
         case read([Finding])
         /// Images and other files that no rule is about.
         case irrelevant
-        case archive
-        case unreadable
+        case archive(AuditReport)
+        /// An archive of a kind that is read only if the user names it.
+        case skippedArchive
+        case unread(UnreadFile.Reason)
     }
 
     let root: [UInt8]
     let scanner: Scanner
     /// Whether the path is what the user named, which may be a link.
-    var followsLink = false
+    var isNamed = false
 
-    /// A larger file is reported as one that was not read.
-    static let maximumBytes = 64 << 20
+    private static let pieceSize = 1 << 20
 
     func read(_ path: [UInt8]) -> Outcome {
         let text = String(decoding: path, as: UTF8.self)
-        let name = text.split(separator: "/").last.map(String.init) ?? text
-        guard !FileNames.isArchive(name) else { return .archive }
-        let named = FileNames.language(of: name)
-        guard named != nil || FileNames.mayBeProgram(name) else { return .irrelevant }
-        guard let file = OpenFile(root + [UInt8(ascii: "/")] + path, followsLink: followsLink) else {
-            return .unreadable
+        let name = FileNames.last(of: text)
+        guard FileNames.mayBeRead(name) else { return .irrelevant }
+        let isArchive = FileNames.isArchive(name)
+        guard isNamed || !isArchive || FileNames.isAppOrLibrary(name) else { return .skippedArchive }
+        guard let file = OpenFile(root + [UInt8(ascii: "/")] + path, followsLink: isNamed) else {
+            return .unread(.unreadable)
         }
-        if named == nil {
-            guard let first = file.read(0..<4) else { return .unreadable }
-            guard FileNames.isProgram(first) else { return .irrelevant }
+        if isArchive { return .archive(ArchiveAudit(scanner: scanner).report(on: ArchiveBytes(file), path: text)) }
+        var reader = ContentReader(FileNames.language(of: name))
+        var place = 0
+        while place < file.size {
+            guard let piece = file.read(place..<min(place + Self.pieceSize, file.size)) else {
+                return .unread(.unreadable)
+            }
+            guard !piece.isEmpty, reader.add(piece) else { break }
+            place += piece.count
         }
-        guard file.size <= Self.maximumBytes, let bytes = file.read(0..<file.size) else { return .unreadable }
-        guard let content = Content(bytes, named) else { return .unreadable }
-        return .read(findings(in: content, name: name, path: text))
+        return Self.outcome(of: reader, path: text, isShipped: false, scanner)
     }
 
-    private func findings(in content: Content, name: String, path: String) -> [Finding] {
-        let role = FileRole(path: path, language: content.language)
-        var findings = scanner.findings(in: content.bytes, path: path, language: content.language, role: role)
+    /// - Parameter isShipped: whether the file is in an app as users get it, where nothing is a test.
+    static func outcome(
+        of reader: consuming ContentReader, path: String, isShipped: Bool, _ scanner: Scanner
+    ) -> Outcome {
+        switch reader.finish() {
+        case .content(let content):
+            findings(in: content, path: path, isShipped: isShipped, scanner).map { .read($0) } ?? .unread(.tooManyNames)
+        case .irrelevant: .irrelevant
+        case .tooLarge: .unread(.tooLarge)
+        case .damaged: .unread(.damaged)
+        }
+    }
+
+    private static func findings(
+        in content: Content, path: String, isShipped: Bool, _ scanner: Scanner
+    ) -> [Finding]? {
+        let name = FileNames.last(of: path)
+        var role = FileRole(path: path, language: content.language)
+        if isShipped { (role.isTest, role.isBackend) = (false, false) }
+        guard var findings = scanner.findings(in: content, path: path, role: role) else { return nil }
         if FileNames.isAmplifyConfiguration(name) {
             let rule = Rule.amplifyConfiguration
             findings.insert(
                 Finding(
-                    rule: rule, path: path, line: nil, column: nil, name: name, context: role.isTest ? .test : .code,
+                    rule: rule, path: path, line: nil, column: nil, name: name, context: role.context,
                     replacement: rule.replacement), at: 0)
         }
         return Fingerprint.assign(to: findings)
-    }
-}
-
-/// A file's bytes as the rules read them: binary property lists as text.
-private struct Content {
-    let bytes: [UInt8]
-    let language: Language
-
-    /// Nil for a property list that is damaged.
-    init?(_ bytes: [UInt8], _ named: Language?) {
-        if BinaryPropertyList.isOne(bytes) {
-            guard let text = BinaryPropertyList.text(of: bytes) else { return nil }
-            (self.bytes, language) = (text, .binary)
-        } else {
-            self.bytes = bytes
-            language = FileNames.isProgram(bytes) ? .binary : named ?? .binary
-        }
     }
 }

@@ -12,6 +12,19 @@ enum FileNames {
     /// Whether the file may be a program without an ending: read if its first bytes say so.
     static func mayBeProgram(_ name: String) -> Bool { !name.dropFirst().contains(".") }
 
+    /// The name of a file, by its path.
+    static func last(of path: String) -> String {
+        path.utf8.lastIndex(of: UInt8(ascii: "/")).map { String(path[path.utf8.index(after: $0)...]) } ?? path
+    }
+
+    /// Whether a file by this name is worth opening.
+    static func mayBeRead(_ name: String) -> Bool {
+        isArchive(name) || language(of: name) != nil || mayBeProgram(name)
+    }
+
+    /// Whether an archive is read wherever it is. Others are test data and downloads more often than parts of an app.
+    static func isAppOrLibrary(_ name: String) -> Bool { !name.lowercased().hasSuffix(".zip") }
+
     static func isArchive(_ name: String) -> Bool {
         let name = name.lowercased()
         return [".ipa", ".apk", ".aab", ".aar", ".jar", ".xapk", ".apks", ".zip"].contains { name.hasSuffix($0) }
@@ -31,6 +44,9 @@ enum FileNames {
         let first = Array(bytes.prefix(4))
         return programs.contains(first)
     }
+
+    /// Whether the first bytes are those of Hermes' bytecode.
+    static func isHermes(_ bytes: some Collection<UInt8>) -> Bool { bytes.starts(with: [0xC6, 0x1F, 0xBC, 0x03]) }
 
     private static let programs: [[UInt8]] = [
         [0xFE, 0xED, 0xFA, 0xCE], [0xFE, 0xED, 0xFA, 0xCF], [0xCE, 0xFA, 0xED, 0xFE], [0xCF, 0xFA, 0xED, 0xFE],
@@ -56,6 +72,6 @@ enum FileNames {
         "podspec": .ruby, "properties": .properties, "xcconfig": .properties, "ini": .properties, "env": .properties,
         "cfg": .properties, "pbxproj": .openStep, "strings": .openStep, "md": .document, "markdown": .document,
         "mdx": .document, "rst": .document, "txt": .document, "adoc": .document, "dex": .binary, "so": .binary,
-        "dylib": .binary, "arsc": .binary, "hbc": .binary, "class": .binary,
+        "dylib": .binary, "arsc": .binary, "hbc": .binary, "class": .binary, "pb": .binary,
     ]
 }

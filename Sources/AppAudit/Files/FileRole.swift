@@ -3,6 +3,11 @@ struct FileRole: Equatable, Sendable {
     var isTest = false
     var isManifest = false
     var isPropertyList = false
+    /// Whether the file defines a backend beside the app, as Amplify's tools write it.
+    var isBackend = false
+
+    /// The reason why a finding outside comments is a note, or `code`.
+    var context: Finding.Context { isTest ? .test : isBackend ? .backend : .code }
 
     /// - Parameter path: relative to what is audited, so that directories above it say nothing.
     init(path: String, language: Language) {
@@ -10,7 +15,15 @@ struct FileRole: Equatable, Sendable {
         let name = components.last ?? ""
         isManifest = Self.isManifest(name, language)
         isPropertyList = name.lowercased().hasSuffix(".plist")
+        isBackend = Self.isBackend(components)
         isTest = components.dropLast().contains(where: Self.isTestDirectory) || Self.isTest(name)
+    }
+
+    private static func isBackend(_ components: [String]) -> Bool {
+        let name = components.last ?? ""
+        return zip(components, components.dropFirst()).contains { outer, inner in
+            outer == "amplify" && (inner == "backend" || inner == "#current-cloud-backend")
+        } || name.contains("cloudformation-template")
     }
 
     private static let testDirectories: Set<String> = [

@@ -7,8 +7,10 @@ extension AuditReport {
     package func json(path: String, failingOn severity: Severity) -> JSONObject {
         [
             "good": .bool(isGood(failingOn: severity)), "path": .string(path), "files": .number(JSONNumber(filesRead)),
-            "left_out": .number(JSONNumber(leftOut)), "archives": .number(JSONNumber(archives)),
-            "not_read": .array(notRead.map { .string($0) }), "errors": .number(JSONNumber(count(of: .error))),
+            "left_out": .number(JSONNumber(leftOut)), "archives": .number(JSONNumber(skippedArchives)),
+            "not_read": .array(
+                notRead.map { ["path": .string($0.path), "reason": .string($0.reason.text)] }),
+            "errors": .number(JSONNumber(count(of: .error))),
             "warnings": .number(JSONNumber(count(of: .warning))), "notes": .number(JSONNumber(count(of: .note))),
             "known": .number(JSONNumber(known.count)), "findings": .array(findings.map(\.json)),
         ]

@@ -5,8 +5,8 @@ extension AuditReport {
     ///
     /// - Parameter version: the program's.
     package func sarif(version: String) -> JSON {
-        let notifications = notRead.map { path -> JSON in
-            ["level": "error", "message": ["text": .string("\(path) cannot be read")]]
+        let notifications = notRead.map { file -> JSON in
+            ["level": "error", "message": ["text": .string("\(file.path) \(file.reason.text)")]]
         }
         let driver: JSON = [
             "name": "gatehouse audit-app", "version": .string(version), "rules": .array(Rule.allCases.map(\.sarif)),

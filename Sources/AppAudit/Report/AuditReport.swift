@@ -7,10 +7,10 @@ package struct AuditReport: Sendable {
     package private(set) var filesRead = 0
     /// The files and directories that `.gitignore` files and the list of build directories left out.
     package internal(set) var leftOut = 0
-    /// The archives in the tree, which are not read.
-    package private(set) var archives = 0
+    /// The archives in the tree that were not read, since they are no app's and no library's.
+    package private(set) var skippedArchives = 0
     /// The paths that could not be read: the audit says nothing about them.
-    package internal(set) var notRead: [String] = []
+    package private(set) var notRead: [UnreadFile] = []
 
     package func count(of severity: Severity) -> Int { findings.count { $0.severity == severity } }
 
@@ -25,21 +25,26 @@ package struct AuditReport: Sendable {
         findings.removeAll(where: baseline.contains)
     }
 
-    mutating func add(_ outcome: FileAudit.Outcome, path: [UInt8]) {
+    mutating func add(_ outcome: FileAudit.Outcome, path: String) {
         switch outcome {
         case .read(let found):
             filesRead += 1
             findings += found
-        case .archive: archives += 1
-        case .unreadable: notRead.append(String(decoding: path, as: UTF8.self))
+        case .archive(let report): merge(report)
+        case .skippedArchive: skippedArchives += 1
+        case .unread(let reason): notRead.append(UnreadFile(path: path, reason: reason))
         case .irrelevant: break
         }
+    }
+
+    mutating func add(unread path: String, _ error: ArchiveError) {
+        notRead.append(UnreadFile(path: path, reason: .archive(error)))
     }
 
     mutating func merge(_ part: AuditReport) {
         findings += part.findings
         filesRead += part.filesRead
-        archives += part.archives
+        skippedArchives += part.skippedArchives
         notRead += part.notRead
     }
 
@@ -51,6 +56,6 @@ package struct AuditReport: Sendable {
             return first == second
                 ? (left.rule.rawValue, left.name) < (right.rule.rawValue, right.name) : first < second
         }
-        notRead.sort { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+        notRead.sort { $0.path.utf8.lexicographicallyPrecedes($1.path.utf8) }
     }
 }

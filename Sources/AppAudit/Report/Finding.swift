@@ -6,6 +6,8 @@ package struct Finding: Equatable, Sendable {
         case comment
         case test
         case document
+        /// The definition of a backend, which is no part of the app.
+        case backend
     }
 
     package let rule: Rule

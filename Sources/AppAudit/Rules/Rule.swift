@@ -65,7 +65,18 @@ package enum Rule: String, CaseIterable, Sendable {
         }
     }
 
-    /// The replacement, where the finding's own name has no better one.
+    /// The replacement in a file of a language, where the finding's own name has no better one.
+    func replacement(in language: Language) -> String {
+        guard language == .swift else { return replacement }
+        return switch self {
+        case .amplifyAuth, .cognitoSDK, .cognitoOperation, .cognitoTarget:
+            "the account calls of GatehouseClient (docs/swift-client.md)"
+        case .tokenStorage: "KeychainStore of GatehouseClient (docs/swift-client.md)"
+        default: replacement
+        }
+    }
+
+    /// The replacement in any language.
     package var replacement: String {
         switch self {
         case .secretHash: "remove it: the gateway adds the hash"

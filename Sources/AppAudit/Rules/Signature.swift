@@ -41,6 +41,8 @@ struct Signature: Sendable {
         case storedToken
         /// A function of Amplify's Auth class for JavaScript.
         case authFunction
+        /// A package from which the same line imports Amplify's Auth class.
+        case authImport
         /// The name of a package, alone or with a path or a subpackage behind it.
         case package
     }

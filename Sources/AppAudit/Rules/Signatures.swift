@@ -1,6 +1,7 @@
 /// The table of all signatures.
 enum Signatures {
-    static let all: [Signature] = evidence + secrets + calls + operations + names + configuration + storage
+    static let all: [Signature] =
+        evidence + secrets + calls + operations + names + paths + configuration + storage + compiled
 
     private static let evidence: [Signature] =
         components + [
@@ -26,7 +27,7 @@ enum Signatures {
         + ["secretHash", "SecretHash", "secret_hash", "calculateSecretHash", "getSecretHash", "computeSecretHash"]
         .map { Signature(.secretHash, $0).needing(.cognito) }
         + ["clientsecret", "client_secret", "client-secret"].map {
-            Signature(.clientSecret, $0).anywhere().inAnyCase().inFiles(.texts).checked(.secretValue)
+            Signature(.clientSecret, $0).anywhere().inAnyCase().inFiles(.all).checked(.secretValue)
         }
         + ["COGNITO_CLIENT_SECRET", "cognitoClientSecret", "COGNITO_APP_CLIENT_SECRET"].map {
             Signature(.clientSecret, $0)
@@ -41,6 +42,7 @@ enum Signatures {
             Signature(.amplifyAuth, "Amplify.Auth").inCode().inLanguages([.swift, .kotlin, .java, .dart]),
             Signature(.amplifyAuth, "Auth.").with { $0.endsWord = false }.inCode().inLanguages(javaScript)
                 .checked(.authFunction).needing(.amplifyForJavaScript),
+            Signature(.amplifyAuth, "aws-amplify").inStrings().inLanguages(javaScript).checked(.authImport),
             Signature(.amplifyAuth, "aws-amplify/auth").inStrings().inLanguages(javaScript).checked(.package),
             Signature(.amplifyAuth, "@aws-amplify/auth").inStrings().inLanguages(javaScript).checked(.package)
                 .with { $0.startsWord = false },
@@ -49,14 +51,19 @@ enum Signatures {
             Signature(.amplifyAuth, "com.amplifyframework.auth").inCode().inLanguages(android).prefix(),
         ]
         + [
-            "AWSMobileClient", "AWSCognitoAuthPlugin", "AWSCognitoIdentityUserPool", "AWSCognitoIdentityUser",
-            "AWSCognitoIdentityProvider", "AWSCognitoAuth", "AWSCognitoIdentityProviderASF",
-            "AWSCognitoIdentityUserPoolConfiguration", "AWSCognitoIdentityInteractiveAuthenticationDelegate",
-            "CognitoUserPool", "CognitoUser", "CognitoUserSession", "CognitoIdentityProviderClient",
-            "CognitoIdentityProvider", "AmazonCognitoIdentityProvider", "AmazonCognitoIdentityProviderClient",
-            "CognitoIdentityServiceProvider", "AmplifyAuthCognito", "CognitoAuthSession", "AWSCognitoAuthSession",
-            "AWSAuthUIView", "AWSSignInManager",
+            "AWSMobileClient", "AWSCognitoAuthPlugin", "AWSCognitoAuth", "CognitoUserPool", "CognitoUser",
+            "CognitoUserSession", "CognitoUserAttribute", "CognitoAccessToken", "CognitoIdToken", "CognitoRefreshToken",
+            "CognitoIdentityProviderClient", "CognitoIdentityProvider", "AmazonCognitoIdentityProvider",
+            "AmazonCognitoIdentityProviderClient", "CognitoIdentityServiceProvider", "AmplifyAuthCognito",
+            "CognitoAuthSession", "AWSCognitoAuthSession", "AuthCognitoTokensProvider", "AWSAuthUIView",
+            "AWSSignInManager",
         ].map { Signature(.cognitoSDK, $0).inCode() }
+        + [
+            "AWSCognitoIdentityUser", "AWSCognitoIdentityProvider", "AWSCognitoIdentityInteractiveAuthentication",
+            "AWSCognitoIdentityPasswordAuthentication", "AWSCognitoIdentityMultifactorAuthentication",
+            "AWSCognitoIdentityNewPassword", "RNAWSCognito",
+        ].map { Signature(.cognitoSDK, $0).inCode().prefix() }
+        + [Signature(.cognitoSDK, "getCognitoTokens").inCode().checked(.call)]
         + ["amazon-cognito-identity-js", "amazon-cognito-auth-js", "@aws-sdk/client-cognito-identity-provider"].map {
             Signature(.cognitoSDK, $0).inStrings().inLanguages(javaScript).checked(.package).with {
                 $0.startsWord = false
@@ -84,7 +91,7 @@ enum Signatures {
             "InitiateAuth", "AdminInitiateAuth", "RespondToAuthChallenge", "AdminRespondToAuthChallenge",
             "GetTokensFromRefreshToken", "AssociateSoftwareToken", "VerifySoftwareToken", "SetUserMFAPreference",
             "GetUserAttributeVerificationCode",
-        ].map { Signature(.cognitoOperation, $0).prefix().checked(.operation) }
+        ].map { Signature(.cognitoOperation, $0).inFiles([.programs, .binaries]).prefix().checked(.operation) }
         + [
             "initiateAuth", "adminInitiateAuth", "respondToAuthChallenge", "adminRespondToAuthChallenge",
             "initiate_auth", "admin_initiate_auth", "respond_to_auth_challenge", "getTokensFromRefreshToken",
@@ -97,10 +104,13 @@ enum Signatures {
         ].map {
             Signature(.cognitoOperation, $0).inCode().inLanguages(javaScript).needing(.cognitoClientForJavaScript)
         }
+        + ["authenticateUser", "confirmRegistration", "completeNewPasswordChallenge"].map {
+            Signature(.cognitoOperation, $0).inCode().inLanguages(javaScript).checked(.call).needing(.cognito)
+        }
         + [
             "USER_SRP_AUTH", "USER_PASSWORD_AUTH", "REFRESH_TOKEN_AUTH", "ADMIN_USER_PASSWORD_AUTH",
             "ADMIN_NO_SRP_AUTH",
-        ].map { Signature(.cognitoOperation, $0) }
+        ].map { Signature(.cognitoOperation, $0).inFiles([.programs, .binaries]) }
 
     private static let names: [Signature] = [
         Signature(.cognitoTarget, "AWSCognitoIdentityProviderService.").prefix().inFiles(.all),
@@ -110,6 +120,12 @@ enum Signatures {
             .inLanguages([.swift, .objectiveC, .kotlin, .java, .javaScript, .dart]),
         Signature(.hostedDomain, ".amazoncognito.com").with { $0.startsWord = false }.inFiles(.all),
     ]
+
+    /// The paths of a pool's hosted pages, in files about Cognito: their domain is often elsewhere.
+    private static let paths: [Signature] = [
+        "/oauth2/authorize", "/oauth2/token", "/oauth2/userinfo", "/oauth2/revoke", "/login?client_id=",
+        "/signup?client_id=", "/signup?identity_provider=", "/logout?client_id=",
+    ].map { Signature(.hostedDomain, $0).anywhere().inAnyCase().inStrings().needing(.cognito) }
 
     private static let configuration: [Signature] =
         [Signature(.cognitoPlistKey, "Cognito").anywhere().inFiles([.data, .binaries]).checked(.plistKey)]

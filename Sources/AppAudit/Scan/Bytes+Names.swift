@@ -70,6 +70,23 @@ extension [UInt8] {
         return before == after && "\"'`".utf8.contains(before)
     }
 
+    /// Whether a function of this name is declared here, and not called.
+    func isDeclared(_ range: Range<Int>) -> Bool {
+        var end = range.lowerBound
+        while end > 0, range.lowerBound - end < 20, self[end - 1] == 0x20 { end -= 1 }
+        return ["func", "fun", "function", "def"].contains { keyword in
+            has(Array(keyword.utf8), at: end - keyword.utf8.count) && end < range.lowerBound
+                && !(byte(at: end - keyword.utf8.count - 1).map(isWord) ?? false)
+        }
+    }
+
+    func hasWord(_ word: [UInt8], in range: Range<Int>) -> Bool {
+        range.contains { place in
+            has(word, at: place) && !(byte(at: place - 1).map(isWord) ?? false)
+                && !(byte(at: place + word.count).map(isWord) ?? false)
+        }
+    }
+
     /// Whether the bytes name a package of this name, not a longer one: a subpackage or version may follow.
     func isPackage(_ range: Range<Int>, in file: ScannedFile) -> Bool {
         if let after = byte(at: range.upperBound), isWord(after) || after == UInt8(ascii: "-") { return false }

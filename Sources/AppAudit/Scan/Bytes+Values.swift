@@ -1,18 +1,21 @@
 /// Looks at the bytes around a hit: ids, secrets and stored tokens.
 extension [UInt8] {
     /// The end of a pool's id, whose part behind the region has nine letters and digits or more.
-    func endOfPoolID(from place: Int) -> Int? {
+    ///
+    /// - Parameter isPacked: whether other text may follow at once; then the shortest id is taken.
+    func endOfPoolID(from place: Int, isPacked: Bool) -> Int? {
         var end = place
         while end < count, isAlphanumeric(self[end]) { end += 1 }
+        if isPacked { end = Swift.min(end, place + 9) }
         let length = end - place
-        guard (9...55).contains(length), byte(at: end).map({ !isWord($0) }) ?? true else { return nil }
+        guard (9...55).contains(length), isPacked || (byte(at: end).map { !isWord($0) } ?? true) else { return nil }
         // XXXXXXXXX is a placeholder.
         return self[place..<end].allSatisfy { $0 | 0x20 == UInt8(ascii: "x") } ? nil : end
     }
 
     /// RFC 9562, 4: the text of a UUID.
-    func isUUID(at place: Int) -> Bool {
-        guard place + 36 <= count, byte(at: place + 36).map({ !isWord($0) }) ?? true else { return false }
+    func isUUID(at place: Int, isPacked: Bool) -> Bool {
+        guard place + 36 <= count, isPacked || (byte(at: place + 36).map { !isWord($0) } ?? true) else { return false }
         return (0..<36).allSatisfy { index in
             let byte = self[place + index]
             if [8, 13, 18, 23].contains(index) { return byte == UInt8(ascii: "-") }
@@ -64,7 +67,7 @@ extension [UInt8] {
     }
 
     private static var placeholders: [[UInt8]] {
-        ["your", "xxxx", "secret", "redacted", "changeme", "example", "placeholder", "none", "null"].map {
+        ["your", "replace", "xxxx", "secret", "redacted", "changeme", "example", "placeholder", "none", "null"].map {
             Array($0.utf8)
         }
     }

@@ -3,18 +3,27 @@ struct ScannedFile {
     let bytes: [UInt8]
     let language: Language
     let role: FileRole
+    let isPacked: Bool
     let regions: Regions
     /// The places of line feeds. Empty in binaries, which have no lines.
     private let lineFeeds: [Int]
 
-    init(bytes: [UInt8], language: Language, role: FileRole) {
-        self.bytes = bytes
-        self.language = language
+    init(_ content: Content, role: FileRole) {
+        (bytes, language, isPacked) = (content.bytes, content.language, content.isPacked)
         self.role = role
         regions = Lexer.regions(of: bytes, language)
         lineFeeds =
             language == .binary
-            ? [] : bytes.indices.filter { bytes[$0] == UInt8(ascii: "\n") }
+            ? [] : content.bytes.indices.filter { content.bytes[$0] == UInt8(ascii: "\n") }
+    }
+
+    /// Whether a byte before a string in a binary is its length, as in DEX, class files and Android's resources. Such a
+    /// byte may look like a letter.
+    func isLength(_ byte: UInt8, _ range: Range<Int>) -> Bool {
+        guard language == .binary else { return false }
+        var end = range.upperBound
+        while end < bytes.count, end - range.lowerBound < 1024, bytes[end] != 0 { end += 1 }
+        return byte == UInt8(truncatingIfNeeded: end - range.lowerBound)
     }
 
     /// Counted from 1; nil in binaries.

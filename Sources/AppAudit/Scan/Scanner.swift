@@ -3,11 +3,16 @@ package struct Scanner: Sendable {
     private let signatures: [Signature]
     private let needles: NeedleSet
 
+    package static let maximumDomains = 50
+
+    /// The one without custom domains.
+    static let standard = Scanner()
+
     /// - Parameter domains: custom domains of pools, which are names of Cognito too.
     package init(domains: [String] = []) {
         signatures =
             Signatures.all
-            + domains.filter { !$0.isEmpty && $0.utf8.count < 254 }.prefix(20).map {
+            + domains.filter { !$0.isEmpty && $0.utf8.count < 254 }.prefix(Self.maximumDomains).map {
                 Signature(.customDomain, $0).inAnyCase().inFiles(.all)
             }
         needles = NeedleSet(signatures.map(\.text))
@@ -16,16 +21,29 @@ package struct Scanner: Sendable {
     /// The findings of one file, by their places.
     ///
     /// - Parameter path: the name in findings.
-    func findings(in bytes: [UInt8], path: String, language: Language, role: FileRole) -> [Finding] {
-        let hits = needles.hits(in: bytes.span)
+    ///
+    /// - Returns: nil if there are too many names to look at.
+    func findings(in content: Content, path: String, role: FileRole) -> [Finding]? {
+        let hits = needles.hits(in: content.bytes.span)
+        guard hits.count < NeedleSet.maximumHits else { return nil }
         guard hits.contains(where: { signatures[$0.needle].rule != nil }) else { return [] }
-        let file = ScannedFile(bytes: bytes, language: language, role: role)
+        let file = ScannedFile(content, role: role)
         let evidence = evidence(of: hits, in: file)
         var findings: [Finding] = []
         var seen: Set<SeenPlace> = []
-        for hit in hits.sorted(by: { $0.range.lowerBound < $1.range.lowerBound }) {
+        var end = 0
+        for hit in hits.sorted(by: { ($0.range.lowerBound, -$0.range.count) < ($1.range.lowerBound, -$1.range.count) })
+        {
+            // Without bounds of words, only the longest of several names counts.
+            guard !file.isPacked || hit.range.upperBound > end else { continue }
             guard let finding = finding(for: hit, in: file, path: path, evidence) else { continue }
+            end = hit.range.upperBound
             if seen.insert(SeenPlace(finding, isLockFile: role.isManifest)).inserted { findings.append(finding) }
+        }
+        // Xcode's projects repeat each name in comments.
+        if role.isManifest {
+            let named = Set(findings.filter { $0.context != .comment }.map(\.name))
+            findings.removeAll { $0.context == .comment && named.contains($0.name) }
         }
         return findings
     }
@@ -34,7 +52,7 @@ package struct Scanner: Sendable {
         var found: Set<Signature.Evidence> = []
         for hit in hits {
             let signature = signatures[hit.needle]
-            guard let evidence = signature.gives, !found.contains(evidence), signature.fits(hit.range, in: file.bytes),
+            guard let evidence = signature.gives, !found.contains(evidence), signature.fits(hit.range, in: file),
                 file.regions.kind(at: hit.range.lowerBound) != .comment,
                 !file.bytes.hasFolded(Array("incognito".utf8), at: hit.range.lowerBound - 2)
             else { continue }
@@ -47,7 +65,7 @@ package struct Scanner: Sendable {
         for hit: NeedleSet.Hit, in file: ScannedFile, path: String, _ evidence: Set<Signature.Evidence>
     ) -> Finding? {
         let signature = signatures[hit.needle]
-        guard let rule = signature.rule, signature.fits(hit.range, in: file.bytes) else { return nil }
+        guard let rule = signature.rule, signature.fits(hit.range, in: file) else { return nil }
         let kind = file.regions.kind(at: hit.range.lowerBound)
         guard signature.applies(to: file, in: kind) else { return nil }
         if let needed = signature.needs, !evidence.contains(needed) { return nil }
@@ -55,37 +73,44 @@ package struct Scanner: Sendable {
         var finding = Finding(
             rule: rule, path: path, line: file.line(of: hit.range.lowerBound),
             column: file.column(of: hit.range.lowerBound), name: match.name,
-            context: context(kind, file), replacement: match.replacement ?? rule.replacement)
+            context: context(kind, file), replacement: match.replacement ?? rule.replacement(in: file.language))
         finding.lineHash = Fingerprint.hash(ofLineAt: hit.range.lowerBound, in: file, name: match.name)
         return finding
     }
 
     private func context(_ kind: RegionKind, _ file: ScannedFile) -> Finding.Context {
         if file.language == .document { return .document }
-        if kind == .comment { return .comment }
-        return file.role.isTest ? .test : .code
+        return kind == .comment ? .comment : file.role.context
     }
 }
 
-/// One finding for each rule and line; in binaries and lists of dependencies, one for each name.
+/// One finding for each rule and line; in binaries and lists of dependencies, one for each name in code or comments.
 private struct SeenPlace: Hashable {
     let rule: Rule
     let line: Int?
     let name: [UInt8]
+    let isComment: Bool
 
     init(_ finding: Finding, isLockFile: Bool) {
         rule = finding.rule
         let isByName = finding.line == nil || isLockFile && finding.rule == .cognitoDependency
         line = isByName ? nil : finding.line
-        name = isByName ? Array(finding.name.utf8) : []
+        // A library names the hosts of all regions.
+        name = isByName && finding.rule != .cognitoHost ? Array(finding.name.utf8) : []
+        isComment = isByName && finding.context == .comment
     }
 }
 
 extension Signature {
     /// Whether the bytes have the signature's case, and are whole words where it wants that.
-    func fits(_ range: Range<Int>, in bytes: [UInt8]) -> Bool {
+    func fits(_ range: Range<Int>, in file: ScannedFile) -> Bool {
+        let bytes = file.bytes
         if hasExactCase, !bytes.has(text, at: range.lowerBound) { return false }
-        if startsWord, let before = bytes.byte(at: range.lowerBound - 1), isWord(before) { return false }
+        if file.isPacked { return true }
+        if startsWord, let before = bytes.byte(at: range.lowerBound - 1), isWord(before), !file.isLength(before, range)
+        {
+            return false
+        }
         if endsWord, let after = bytes.byte(at: range.upperBound), isWord(after) { return false }
         return true
     }

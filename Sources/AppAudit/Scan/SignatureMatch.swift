@@ -14,23 +14,29 @@ struct SignatureMatch {
         let isText = kind == .comment || file.language == .document
         name = Self.text(bytes, range)
         switch signature.check {
-        case .none: break
+        case .none:
+            // The target's own finding names it.
+            guard signature.rule != .cognitoSDK || !bytes.has(Self.target, at: range.lowerBound) else { return nil }
         case .operation:
-            guard let end = bytes.endOfOperation(range) else { return nil }
+            guard let end = file.isPacked ? range.upperBound : bytes.endOfOperation(range) else { return nil }
             name = Self.text(bytes, range.lowerBound..<end)
             // The target's own finding names it.
             if range.lowerBound > 0, bytes.has(Self.target, at: range.lowerBound - Self.target.count) { return nil }
         case .call:
-            guard isText || bytes.nextVisible(from: range.upperBound)?.byte == UInt8(ascii: "(") else { return nil }
+            guard
+                isText
+                    || bytes.nextVisible(from: range.upperBound)?.byte == UInt8(ascii: "(")
+                        && !bytes.isDeclared(range)
+            else { return nil }
         case .host:
             guard bytes.isHost(range) else { return nil }
         case .wholeString:
             guard bytes.isQuoted(range) else { return nil }
         case .poolID:
-            guard let end = bytes.endOfPoolID(from: range.upperBound) else { return nil }
+            guard let end = bytes.endOfPoolID(from: range.upperBound, isPacked: file.isPacked) else { return nil }
             name = Self.text(bytes, range.lowerBound..<end)
         case .identityPoolID:
-            guard bytes.isUUID(at: range.upperBound) else { return nil }
+            guard bytes.isUUID(at: range.upperBound, isPacked: file.isPacked) else { return nil }
             name = Self.text(bytes, range.lowerBound..<range.upperBound + 36)
         case .plistKey:
             guard file.role.isPropertyList, let key = bytes.plistKey(around: range) else { return nil }
@@ -43,26 +49,33 @@ struct SignatureMatch {
             guard !isText, bytes.storesToken(range) else { return nil }
         case .authFunction:
             guard let function = bytes.identifier(from: range.upperBound) else { return nil }
-            replacement = ReplacedCall.replacement(for: bytes[function])
+            replacement = ReplacedCall.named(bytes[function])?.replacement(in: file.language)
             guard replacement != nil else { return nil }
             name = Self.text(bytes, range.lowerBound..<function.upperBound)
+        case .authImport:
+            let line = file.lineRange(of: range.lowerBound)
+            guard bytes.isQuoted(range), bytes.hasWord(Array("Auth".utf8), in: line) else { return nil }
         case .package:
             guard isText || bytes.isPackage(range, in: file) else { return nil }
         }
-        refine(signature, range, bytes)
+        refine(signature, range, file)
     }
 
     private static let target = Array("AWSCognitoIdentityProviderService.".utf8)
 
     /// Adds to the name what says more, and finds the replacement that belongs to it.
-    private mutating func refine(_ signature: Signature, _ range: Range<Int>, _ bytes: [UInt8]) {
+    private mutating func refine(_ signature: Signature, _ range: Range<Int>, _ file: ScannedFile) {
+        let bytes = file.bytes
         switch signature.rule {
         case .amplifyAuth where signature.check == .none, .cognitoTarget:
             guard let function = bytes.memberName(from: range.upperBound) else { return }
             let text = String(decoding: bytes[function].prefix(60), as: UTF8.self)
             name += (name.hasSuffix(".") ? "" : ".") + text
-            replacement = ReplacedCall.replacement(for: bytes[function])
-        case .cognitoOperation: replacement = ReplacedCall.replacement(for: bytes[range])
+            replacement = ReplacedCall.named(bytes[function])?.replacement(in: file.language)
+        case .cognitoSDK where !signature.endsWord && file.language.isProgram:
+            name = Self.text(
+                bytes, range.lowerBound..<Swift.max(bytes.endOfWord(from: range.upperBound), range.upperBound))
+        case .cognitoOperation: replacement = ReplacedCall.named(bytes[range])?.replacement(in: file.language)
         case .cognitoHost, .hostedDomain: name = Self.text(bytes, bytes.hostRange(around: range))
         default: break
         }

@@ -76,7 +76,7 @@ extension ScalarFormat where Value == String {
     }
 
     /// A host's name without port, brought to lower case.
-    fileprivate static var domain: Self {
+    static var domain: Self {
         Self { (text) throws(ScalarRefusal) in
             guard let (host, port) = HostAndPort.split(text[...]), port == nil, host.contains("."), !host.contains(":")
             else { throw ScalarRefusal("must be a domain name like login.example.com") }

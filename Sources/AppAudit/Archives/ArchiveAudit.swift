@@ -1,0 +1,57 @@
+/// Finds in an archive's entries what bypasses the gateway. Nothing is unpacked to the disk.
+struct ArchiveAudit {
+    let scanner: Scanner
+    var limits = ArchiveLimits()
+
+    /// - Parameter path: the archive's own, as findings begin with it.
+    func report(on archive: ArchiveBytes, path: String) -> AuditReport {
+        var report = AuditReport()
+        var budget = limits.maximumTotalBytes
+        read(archive, path: path, depth: 0, &budget, &report)
+        return report
+    }
+
+    private func read(
+        _ archive: ArchiveBytes, path: String, depth: Int, _ budget: inout Int, _ report: inout AuditReport
+    ) {
+        do {
+            let directory = try ZipDirectory(archive, limits: limits)
+            var seen: Set<[UInt8]> = []
+            for entry in directory.entries where !entry.isDirectory {
+                let entryPath = "\(path)!/\(String(decoding: entry.name, as: UTF8.self))"
+                guard FileNames.mayBeRead(FileNames.last(of: entryPath)) else { continue }
+                do throws(ArchiveError) {
+                    guard !entry.leadsOutside else { throw .outside }
+                    guard seen.insert(entry.name).inserted else { throw .repeated }
+                    try read(entry, of: archive, path: entryPath, depth: depth, &budget, &report)
+                } catch {
+                    report.add(unread: entryPath, error)
+                }
+            }
+        } catch {
+            report.add(unread: path, error)
+        }
+    }
+
+    private func read(
+        _ entry: ZipDirectory.Entry, of archive: ArchiveBytes, path: String, depth: Int, _ budget: inout Int,
+        _ report: inout AuditReport
+    ) throws(ArchiveError) {
+        let contents = ZipContents(entry, in: archive, limits: limits)
+        let name = FileNames.last(of: path)
+        guard !FileNames.isArchive(name) else {
+            guard depth < limits.maximumDepth else { throw .tooDeep }
+            guard entry.size <= limits.maximumInnerBytes else { throw .entryTooLarge }
+            var bytes: [UInt8] = []
+            try contents.forEachPiece(budget: &budget) { piece in
+                bytes += piece
+                return true
+            }
+            read(ArchiveBytes(bytes), path: path, depth: depth + 1, &budget, &report)
+            return
+        }
+        var reader = ContentReader(FileNames.language(of: name))
+        try contents.forEachPiece(budget: &budget) { reader.add($0) }
+        report.add(FileAudit.outcome(of: reader, path: path, isShipped: true, scanner), path: path)
+    }
+}

@@ -1,0 +1,101 @@
+internal import Zlib
+
+/// The expanded bytes of one entry, in pieces.
+struct ZipContents {
+    /// Of the header before an entry's bytes, without its name and extra field.
+    static let headerSize = 30
+    private static let pieceSize = 1 << 18
+
+    private let archive: ArchiveBytes
+    private let entry: ZipDirectory.Entry
+    private let limits: ArchiveLimits
+
+    init(_ entry: ZipDirectory.Entry, in archive: ArchiveBytes, limits: ArchiveLimits) {
+        (self.entry, self.archive, self.limits) = (entry, archive, limits)
+    }
+
+    /// Calls `body` with one piece after the other until it returns false. The checksum is compared at the end.
+    ///
+    /// - Parameter budget: the bytes that the archive may still expand to.
+    func forEachPiece(budget: inout Int, _ body: ([UInt8]) -> Bool) throws(ArchiveError) {
+        guard !entry.isEncrypted else { throw .encrypted }
+        guard entry.size <= limits.maximumEntryBytes else { throw .entryTooLarge }
+        let stored = try storedRange()
+        switch entry.method {
+        case 0:
+            guard entry.size == entry.compressedSize else { throw .damaged }
+            try copy(stored, &budget, body)
+        case 8: try expand(stored, &budget, body)
+        default: throw .unknownMethod
+        }
+    }
+
+    /// The range of the entry's stored bytes. Its own header must agree with the directory (APPNOTE, 4.3.7).
+    private func storedRange() throws(ArchiveError) -> Range<Int> {
+        let nameStart = entry.headerOffset + Self.headerSize
+        guard let header = archive.read(entry.headerOffset..<nameStart + entry.name.count),
+            header.has([0x50, 0x4B, 0x03, 0x04], at: 0), header.has(entry.name, at: Self.headerSize),
+            header.littleEndian(at: 26, bytes: 2) == entry.name.count,
+            header.littleEndian(at: 8, bytes: 2) == entry.method
+        else { throw .damaged }
+        let start = nameStart + entry.name.count + header.littleEndian(at: 28, bytes: 2)
+        guard start + entry.compressedSize <= entry.limit else { throw .overlapping }
+        return start..<start + entry.compressedSize
+    }
+
+    private func copy(
+        _ stored: Range<Int>, _ budget: inout Int, _ body: ([UInt8]) -> Bool
+    ) throws(ArchiveError) {
+        guard entry.size <= budget else { throw .totalTooLarge }
+        var checksum: UInt = 0
+        for range in Self.pieces(of: stored) {
+            guard let piece = archive.read(range) else { throw .unreadable }
+            budget -= piece.count
+            checksum = CyclicRedundancyCheck.continued(checksum, piece)
+            guard body(piece) else { return }
+        }
+        guard UInt32(truncatingIfNeeded: checksum) == entry.crc32 else { throw .damaged }
+    }
+
+    private func expand(
+        _ stored: Range<Int>, _ budget: inout Int, _ body: ([UInt8]) -> Bool
+    ) throws(ArchiveError) {
+        var done = 0
+        do {
+            var inflater = try Inflater()
+            for range in Self.pieces(of: stored) {
+                guard let input = archive.read(range) else { throw ArchiveError.unreadable }
+                inflater.feed(input)
+                while true {
+                    let piece = try inflater.read(atMost: Self.pieceSize)
+                    guard !piece.isEmpty else { break }
+                    done += piece.count
+                    budget -= piece.count
+                    try checkSize(done, budget)
+                    guard body(piece) else { return }
+                }
+            }
+            guard inflater.isAtEnd, done == entry.size, inflater.crc32 == entry.crc32 else {
+                throw ArchiveError.damaged
+            }
+        } catch let error as ArchiveError {
+            throw error
+        } catch {
+            throw .damaged
+        }
+    }
+
+    private func checkSize(_ done: Int, _ budget: Int) throws(ArchiveError) {
+        guard done <= entry.size else { throw .damaged }
+        guard budget >= 0 else { throw .totalTooLarge }
+        guard done <= limits.freeBytes || done / limits.maximumRatio <= entry.compressedSize else {
+            throw .ratioTooHigh
+        }
+    }
+
+    private static func pieces(of range: Range<Int>) -> some Sequence<Range<Int>> {
+        stride(from: range.lowerBound, to: range.upperBound, by: pieceSize).lazy.map {
+            $0..<min($0 + pieceSize, range.upperBound)
+        }
+    }
+}

@@ -1,0 +1,46 @@
+package import SettingsReader
+
+extension GatewaySettings {
+    /// The domains of pools' hosted pages that the settings file at `path` names, whatever else it says: no other file is
+    /// read, and no secret. Amazon's own domains are among them if the file names one.
+    ///
+    /// - Parameters: as of ``load(path:environment:readFile:)``.
+    /// - Throws: ``SettingsErrors`` where the file can't be read, is no YAML, or a domain is faulty.
+    package static func hostedDomains(
+        path: String, environment: [String: String], readFile: @escaping (String) throws(FileReadFailure) -> [UInt8]
+    ) throws(SettingsErrors) -> [String] {
+        let reading = try SettingsReading(path: path, environment: environment, readFile: readFile)
+        let domains = reading.root.section { file in listed(in: file) + pools(in: file).compactMap(hostedDomain) }
+        let errors = reading.context.sortedErrors.filter { isAboutDomains($0.keyPath) }
+        guard errors.isEmpty else { throw SettingsErrors(errors: errors) }
+        return domains ?? []
+    }
+
+    private static func listed(in file: SettingsMapping) -> [String] {
+        // Its value alone is the mode.
+        guard let node = file.optional("direct_cognito"), !node.isScalar else { return [] }
+        let domains = node.section { keys in keys.list("hosted_domains", .domain, of: "domain names") ?? [] }
+        return domains ?? []
+    }
+
+    private static func pools(in file: SettingsMapping) -> [SettingsNode] {
+        let pools = file.optional("sign_in")?.section { keys in
+            let more = keys.optional("more_pools")?.elements(expected: "pools like sign_in.cognito") ?? []
+            return (keys.optional("cognito").map { [$0] } ?? []) + more
+        }
+        return pools ?? []
+    }
+
+    private static func hostedDomain(_ pool: SettingsNode) -> String? {
+        var url: ServiceURL?
+        _ = pool.section { keys in
+            keys.optional("hosted")?.section { url = $0.optional("domain")?.read(.url) }
+        }
+        return url?.host
+    }
+
+    /// Other keys are not looked at, and may be faulty where only the domains are wanted.
+    private static func isAboutDomains(_ keyPath: String) -> Bool {
+        keyPath.isEmpty || keyPath.hasPrefix("direct_cognito.hosted_domains") || keyPath.hasSuffix(".hosted.domain")
+    }
+}

@@ -1,0 +1,77 @@
+internal import CZlib
+
+/// Why data is not expanded.
+package enum InflateError: Error, Sendable {
+    case damaged
+    case outOfMemory
+}
+
+/// Expands Deflate data without a header (RFC 1951), piece by piece, and computes the CRC-32 of the result.
+///
+/// It holds zlib's window of 32 KB and the input that was fed, whatever the data expands to.
+package struct Inflater: ~Copyable {
+    private let stream: UnsafeMutablePointer<z_stream>
+    private var input: [UInt8] = []
+    private var position = 0
+    private var checksum: UInt = 0
+    /// Whether the data's own end was reached. Input behind it is not read.
+    package private(set) var isAtEnd = false
+
+    /// The CRC-32 of everything that was returned so far (ISO 3309).
+    package var crc32: UInt32 { UInt32(truncatingIfNeeded: checksum) }
+
+    package init() throws(InflateError) {
+        stream = .allocate(capacity: 1)
+        stream.initialize(to: z_stream())
+        guard gatehouse_inflate_init_raw(stream) == Z_OK else {
+            stream.deallocate()
+            throw .outOfMemory
+        }
+    }
+
+    deinit {
+        inflateEnd(stream)
+        stream.deallocate()
+    }
+
+    /// Gives the next input, when the last one was used up.
+    package mutating func feed(_ bytes: [UInt8]) { (input, position) = (bytes, 0) }
+
+    /// The next bytes of the result. None are left of the input, or the end is reached, when it returns none.
+    package mutating func read(atMost maximum: Int) throws(InflateError) -> [UInt8] {
+        guard !isAtEnd, maximum > 0 else { return [] }
+        var status = Z_OK
+        let output = [UInt8](unsafeUninitializedCapacity: maximum) { output, count in
+            input.withUnsafeMutableBufferPointer { input in
+                let rest = UnsafeMutableBufferPointer(rebasing: input[position...])
+                stream.pointee.next_in = rest.baseAddress
+                stream.pointee.avail_in = UInt32(rest.count)
+                stream.pointee.next_out = output.baseAddress
+                stream.pointee.avail_out = UInt32(maximum)
+                status = inflate(stream, Z_NO_FLUSH)
+                position += rest.count - Int(stream.pointee.avail_in)
+                // zlib must not see the arrays again.
+                (stream.pointee.next_in, stream.pointee.avail_in) = (nil, 0)
+            }
+            count = maximum - Int(stream.pointee.avail_out)
+            (stream.pointee.next_out, stream.pointee.avail_out) = (nil, 0)
+        }
+        switch status {
+        case Z_STREAM_END: isAtEnd = true
+        // No progress: the input is used up.
+        case Z_OK, Z_BUF_ERROR: break
+        case Z_MEM_ERROR: throw .outOfMemory
+        default: throw .damaged
+        }
+        checksum = CyclicRedundancyCheck.continued(checksum, output)
+        return output
+    }
+}
+
+/// CRC-32, as ZIP archives have it (ISO 3309).
+package enum CyclicRedundancyCheck {
+    /// - Parameter crc: of the bytes before; 0 at the beginning.
+    package static func continued(_ crc: UInt, _ bytes: [UInt8]) -> UInt {
+        bytes.withUnsafeBufferPointer { CZlib.crc32(crc, $0.baseAddress, UInt32($0.count)) }
+    }
+}
