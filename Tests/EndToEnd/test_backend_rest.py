@@ -7,11 +7,11 @@ import ssl
 import struct
 import threading
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 from harness import raw
 from harness.authority import Authority
+from harness.lifeline import is_stopped
 from harness.process import wait_until
 
 # A whole response, planted behind the one that was asked for.
@@ -239,12 +239,6 @@ def asleep(gateway):
         yield
     finally:
         os.kill(gateway.process.pid, signal.SIGCONT)
-
-
-def is_stopped(pid: int) -> bool:
-    return all(
-        (task / "stat").read_text().rsplit(")", 1)[1].split()[0] == "T" for task in Path(f"/proc/{pid}/task").iterdir()
-    )
 
 
 def request_while_idle(gateway, happen, method: str) -> raw.Response:

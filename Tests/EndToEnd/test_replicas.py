@@ -278,8 +278,12 @@ def test_a_refresh_that_comes_late_when_its_app_has_gone_on_elsewhere_ends_no_se
         left_waiting(frozen, "/api/v1/auth/refresh", {}, {"refresh_token": token})
         left_waiting(frozen, "/api/auth/refresh", bearer(session), {})
         for _ in range(2):
-            token = other.account.refresh(token).json()["refresh_token"]
-            session = other.apple_app.post("refresh", token=session).json()["token"]
+            answer = other.account.refresh(token)
+            assert answer.status == 200, answer.body
+            token = answer.json()["refresh_token"]
+            answer = other.apple_app.post("refresh", token=session)
+            assert answer.status == 200, answer.body
+            session = answer.json()["token"]
     finally:
         frozen.thaw()
     passed_over = "a token that was used before is not judged: its client has gone"

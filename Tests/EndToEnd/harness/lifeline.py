@@ -65,6 +65,17 @@ def send(pid: int, number: int) -> bool:
         return False
 
 
+def is_stopped(pid: int) -> bool:
+    """Whether none of its threads runs any more. SIGSTOP reaches them one after the other."""
+    states = set()
+    for path in Path(f"/proc/{pid}/task").glob("*/stat"):
+        try:
+            states.add(path.read_text().rsplit(")", 1)[1].split()[0])
+        except (FileNotFoundError, ProcessLookupError):
+            """The thread has ended meanwhile."""
+    return states == {"T"}
+
+
 def stopped_family(pid: int) -> list[int]:
     """Stops a process and all its descendants, each before its own are looked for: none begins another one meanwhile."""
     if not send(pid, signal.SIGSTOP):

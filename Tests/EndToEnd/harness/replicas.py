@@ -19,6 +19,7 @@ from .assertions import JWKS_PATH
 from .backend import RecordingBackend
 from .gateway import ADA, Gateway, gateway_config, merged
 from .hosted import hosted_pool, hosted_settings
+from .lifeline import is_stopped
 from .local_apple import LocalApple
 from .pool_users import add_user
 from .postgres import DATABASE, PASSWORD, USER, Cluster
@@ -110,7 +111,9 @@ class Replica(Gateway):
         self.process.wait(10)
 
     def freeze(self) -> None:
+        """Nothing that happens after it is seen by the gateway before it is thawed."""
         self.process.signal(signal.SIGSTOP)
+        wait_until(lambda: is_stopped(self.process.pid), "the gateway to stop")
 
     def thaw(self) -> None:
         self.process.signal(signal.SIGCONT)
