@@ -1,5 +1,6 @@
 internal import Accounts
 internal import Cryptography
+internal import Encoding
 internal import Keys
 internal import Pipeline
 internal import Sealing
@@ -45,7 +46,8 @@ extension UserSessions {
         var renewed = session
         try bringOn(&renewed)
         guard session.expiresAt <= now() else {
-            return SessionSuccessor(token: try given ?? sign(session, user, key, requestID), isGivenAgain: true)
+            let token = if let given { given } else { try sign(session, user, key, requestID) }
+            return SessionSuccessor(token: token, isGivenAgain: true)
         }
         let token = try sign(renewed, user, key, requestID)
         renewed.successor = try seal(token, requestID)
