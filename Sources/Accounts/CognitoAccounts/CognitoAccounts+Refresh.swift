@@ -113,7 +113,9 @@ extension CognitoAccounts {
         if case .ended = standing {
             try await revokeAtCognito(next.refreshToken, of: next.clientID, request)
         }
-        guard let session = try await judge(standing, next, on: deviceID, request) else {
+        var before = next
+        before.generation -= 1
+        guard let session = try await judge(standing, before, on: deviceID, request) else {
             throw .credentialsRefused(.tokenRefresh, reason: .account(.sessionEnded))
         }
         return session

@@ -87,7 +87,7 @@ extension CognitoAccounts {
         let known = try await withRecords(request) { try await sessions.records.session(sealed.family) }
         guard let known else { return try await exchange(sealed, on: nil, request) }
         return try await flights.sessions.alone(sealed.family) { () async throws(Refusal) in
-            let standing = sessions.standing(of: sealed.generation, on: nil, in: known)
+            let standing = sessions.standingOverOthers(of: sealed.generation, in: known)
             return try await judge(standing, sealed, on: nil, request)
         }
     }

@@ -81,14 +81,24 @@ struct RefreshSessions: Sendable {
         return .parent(of: UnusedSuccessor(record: record, token: token, answer: isFresh ? answer : nil))
     }
 
-    /// Whether who shows the parent of an unused token may have that one once more: of a session with a device, only
+    /// The standing of a token that is to end the user's other sessions. Over these the parent of an unused token has a
+    /// say within the window alone: else whoever finds an old one could sign the user out everywhere.
+    func standingOverOthers(of generation: Int64, in record: SessionRecord?) -> RefreshStanding {
+        let standing = standing(of: generation, on: nil, in: record)
+        guard case .parent(let successor) = standing, !isInWindow(successor.record) else { return standing }
+        return .reused
+    }
+
+    /// Whether whoever shows the parent of an unused token may have that one once more: of a session with a device, only
     /// that device. One that does not say which it is may within the window.
     private func mayHaveAgain(_ record: SessionRecord, on deviceID: String?) -> Bool {
         guard let bound = record.deviceID else { return true }
-        guard let deviceID else {
-            return LostAnswers.isOpen(refreshedAt: record.refreshedAt, retryUntil: record.retryUntil, now: now())
-        }
+        guard let deviceID else { return isInWindow(record) }
         return deviceID.hasSameBytes(as: bound)
+    }
+
+    private func isInWindow(_ record: SessionRecord) -> Bool {
+        LostAnswers.isOpen(refreshedAt: record.refreshedAt, retryUntil: record.retryUntil, now: now())
     }
 
     /// What Cognito is asked with for a token: the newest refresh token of the provider's under the same number. The

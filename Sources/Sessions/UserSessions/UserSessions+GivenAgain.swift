@@ -19,7 +19,11 @@ extension UserSessions {
     /// that device. One that does not say which it is may within the window.
     func mayHaveAgain(_ session: UserSessionRecord, on deviceID: String?) -> Bool {
         guard session.deviceID != nil, deviceID == nil else { return isDevice(deviceID, of: session) }
-        return LostAnswers.isOpen(refreshedAt: session.refreshedAt, retryUntil: session.retryUntil, now: now())
+        return isInWindow(session)
+    }
+
+    func isInWindow(_ session: UserSessionRecord) -> Bool {
+        LostAnswers.isOpen(refreshedAt: session.refreshedAt, retryUntil: session.retryUntil, now: now())
     }
 
     /// Whether it is the device of a session that has one.

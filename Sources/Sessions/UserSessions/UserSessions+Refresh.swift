@@ -46,16 +46,18 @@ extension UserSessions {
         return try await keep(next, token, caller, on: deviceID, requestID)
     }
 
-    /// Whether a token could be exchanged, as far as the records say: one that is good without them is good for a
-    /// session that they do not have.
+    /// Whether a token may end the user's other sessions, as far as the records say: one that is good without them is
+    /// good for a session that they do not have. The parent of an unused token may within the window alone: else whoever
+    /// finds an old one could sign the user out everywhere.
     ///
     /// - Returns: false for a session that was ended.
-    /// - Throws: 401 for a token whose successor is in use. Its session has ended then.
-    func mayRefresh(_ caller: SessionCaller, requestID: String) async throws(Refusal) -> Bool {
+    /// - Throws: 401 for a token that was replaced. Its session has ended then.
+    func mayEndOthers(_ caller: SessionCaller, requestID: String) async throws(Refusal) -> Bool {
         let known = try await withRecords(requestID) { try await records.session(caller.sessionID) }
         guard let (session, _) = known else { return caller.expiresAt > now() }
         guard session.endedAt == nil else { return false }
-        _ = try await isUnusedParent(caller, of: session, on: nil, requestID)
+        let isParent = try await isUnusedParent(caller, of: session, on: nil, requestID)
+        if isParent, !isInWindow(session) { throw try await reused(caller, session, requestID) }
         return true
     }
 
@@ -74,10 +76,19 @@ extension UserSessions {
             return false
         }
         if caller.rotation == session.rotation - 1, mayHaveAgain(session, on: deviceID) { return true }
+        throw try await reused(caller, session, requestID)
+    }
+
+    /// Ends the session of a token that was used again.
+    ///
+    /// - Returns: the refusal of the call.
+    private func reused(
+        _ caller: SessionCaller, _ session: UserSessionRecord, _ requestID: String
+    ) async throws(Refusal) -> Refusal {
         // By a clock that was set back nobody can tell how long ago the successor was given.
-        guard isOfPast(caller) else { throw .tokenInvalid(reason: .token(.issuedInFuture)) }
+        guard isOfPast(caller) else { return .tokenInvalid(reason: .token(.issuedInFuture)) }
         try await endReused(session, requestID)
-        throw .tokenInvalid(.tokenRefresh, reason: .account(.refreshTokenReused))
+        return .tokenInvalid(.tokenRefresh, reason: .account(.refreshTokenReused))
     }
 
     private func isOfPast(_ caller: SessionCaller) -> Bool {
