@@ -62,11 +62,35 @@ def test_a_retry_gets_the_same_answer(served, cognito):
     assert account.refresh(first["refresh_token"]).status == 200
 
 
+@pytest.mark.parametrize("is_stored", [True, False])
+def test_a_token_whose_successor_was_never_used_brings_it_again(served, cognito, is_stored):
+    """However late: the app was killed before it stored the response. The gateway forgets it after a while."""
+    gateway, account = served
+    tokens = account.login(*ADA).json()
+    lost = account.refresh(tokens["refresh_token"]).json()
+    let_the_window_pass(gateway)
+    if not is_stored:
+        with sessions(gateway) as database:
+            database.execute("UPDATE sessions SET answer = NULL")
+    asked = calls(cognito, "GetTokensFromRefreshToken")
+    answer = account.refresh(tokens["refresh_token"])
+    assert answer.status == 200
+    assert calls(cognito, "GetTokensFromRefreshToken") - asked == (0 if is_stored else 1)
+    again = answer.json()
+    assert account.me(again["access_token"]).status == 200
+    events = wait_until(lambda: gateway.audit_log("refresh_given_again"), "the audit event")
+    assert events[0]["operation"] == "refresh"
+    # Whichever of the two the app has, the session goes on.
+    assert account.refresh(lost["refresh_token"]).status == 200
+    assert_refusal(account.refresh(tokens["refresh_token"]), 401, "TokenRefreshException")
+
+
 def test_a_token_that_is_used_again_later_ends_its_session(served, cognito):
     gateway, account = served
     tokens = account.login(*ADA).json()
     others = account.login(*ADA).json()
-    successor = account.refresh(tokens["refresh_token"]).json()
+    used = account.refresh(tokens["refresh_token"]).json()
+    successor = account.refresh(used["refresh_token"]).json()
     let_the_window_pass(gateway)
     reuse = account.refresh(tokens["refresh_token"])
     assert_refusal(reuse, 401, "TokenRefreshException")
