@@ -91,7 +91,7 @@ extension CognitoAccounts {
         return session
     }
 
-    /// What Cognito gave, as the client gets it.
+    /// The tokens of Cognito, as the client gets them.
     ///
     /// - Parameter next: the client's next token.
     func refreshed(

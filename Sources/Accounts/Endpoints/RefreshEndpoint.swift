@@ -63,8 +63,8 @@ struct RefreshEndpoint: AccountEndpoint {
         case .foreign(let foreign): try await check(foreign, accounts, request, &admission.call)
         case .sealed(let sealed): try await accounts.requireDevice(deviceID, of: sealed, request)
         }
-        // One token is exchanged once: the metadata of the request that does it count. What is given once more depends
-        // on the device as well.
+        // One token is exchanged once: the metadata of the request that does it count. The device counts for
+        // tokens that are given once more.
         let key = SHA256.hash(refreshToken.expose() + Array("\n\(deviceID ?? "")".utf8))
         let outcome = await accounts.flights.outcome(for: key) {
             do throws(Refusal) {

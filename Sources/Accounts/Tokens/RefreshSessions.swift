@@ -101,7 +101,7 @@ struct RefreshSessions: Sendable {
         LostAnswers.isOpen(refreshedAt: record.refreshedAt, retryUntil: record.retryUntil, now: now())
     }
 
-    /// What Cognito is asked with for a token: the newest refresh token of the provider's under the same number. The
+    /// The token to ask Cognito with: the newest refresh token of the provider's under the same number. The
     /// token that is shown may have an older one, where its parent was shown meanwhile.
     func current(_ sealed: SealedRefreshToken, in record: SessionRecord?) -> SealedRefreshToken {
         guard let record, record.generation == sealed.generation, let newest = newest(of: record) else { return sealed }

@@ -18,8 +18,9 @@ extension UserSessions {
     /// Whether whoever shows the parent of an unused token may have that one once more: of a session with a device, only
     /// that device. One that does not say which it is may within the window.
     func mayHaveAgain(_ session: UserSessionRecord, on deviceID: String?) -> Bool {
-        guard session.deviceID != nil, deviceID == nil else { return isDevice(deviceID, of: session) }
-        return isInWindow(session)
+        guard let bound = session.deviceID else { return true }
+        guard let deviceID else { return isInWindow(session) }
+        return deviceID.hasSameBytes(as: bound)
     }
 
     func isInWindow(_ session: UserSessionRecord) -> Bool {
@@ -56,7 +57,7 @@ extension UserSessions {
         let token = try sign(renewed, user, key, requestID)
         renewed.successor = try seal(token, requestID)
         let step = try await withRecords(requestID) { [renewed] in try await records.renew(session, as: renewed) }
-        guard step == .taken else { return try await overtaken(caller, on: deviceID, requestID) }
+        guard case .taken = step else { return try await overtaken(caller, on: deviceID, requestID) }
         return SessionSuccessor(token: token, isGivenAgain: true)
     }
 
