@@ -145,6 +145,6 @@ extension CognitoAccounts {
     fileprivate func isDevice(_ deviceID: String?, of sealed: SealedRefreshToken) -> Bool {
         guard let bound = sealed.deviceID else { return true }
         guard let deviceID else { return !settings.requiresDevice }
-        return deviceID.hasSameBytes(as: bound)
+        return BoundDevice.isSame(deviceID, as: bound)
     }
 }

@@ -94,7 +94,7 @@ struct RefreshSessions: Sendable {
     private func mayHaveAgain(_ record: SessionRecord, on deviceID: String?) -> Bool {
         guard let bound = record.deviceID else { return true }
         guard let deviceID else { return isInWindow(record) }
-        return deviceID.hasSameBytes(as: bound)
+        return BoundDevice.isSame(deviceID, as: bound)
     }
 
     private func isInWindow(_ record: SessionRecord) -> Bool {

@@ -11,6 +11,12 @@ final class SessionQueue: Sendable {
     /// Those who wait, for each session that someone is at work on.
     private let waiting = Locked<[[UInt8]: [Turn]]>([:])
 
+    var isEmpty: Bool { waiting.withLock { $0.isEmpty } }
+
+    /// Those who wait or are at work.
+    func count(of family: [UInt8]) -> Int { waiting.withLock { waiting in waiting[family].map { $0.count + 1 } ?? 0 } }
+
+    /// - Parameter work: begins when it is the only one for the session, in the order of the calls.
     func alone<Value>(
         _ family: [UInt8], _ work: () async throws(Refusal) -> Value
     ) async throws(Refusal) -> Value {
