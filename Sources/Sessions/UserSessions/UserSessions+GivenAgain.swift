@@ -20,17 +20,17 @@ extension UserSessions {
     func mayHaveAgain(_ session: UserSessionRecord, on deviceID: String?) -> Bool {
         guard let bound = session.deviceID else { return true }
         guard let deviceID else { return isInWindow(session) }
-        return deviceID.hasSameBytes(as: bound)
+        return BoundDevice.isSame(deviceID, as: bound)
     }
 
     func isInWindow(_ session: UserSessionRecord) -> Bool {
         LostAnswers.isOpen(refreshedAt: session.refreshedAt, retryUntil: session.retryUntil, now: now())
     }
 
-    /// Whether it is the device of a session that has one.
-    func isDevice(_ deviceID: String?, of session: UserSessionRecord) -> Bool {
+    /// Whether it is the session's device. Any is of a session without one.
+    func isDevice(_ deviceID: String, of session: UserSessionRecord) -> Bool {
         guard let bound = session.deviceID else { return true }
-        return deviceID?.hasSameBytes(as: bound) == true
+        return BoundDevice.isSame(deviceID, as: bound)
     }
 
     /// The newest token of a session: as it was given, or signed once more with the same number and times. One that has

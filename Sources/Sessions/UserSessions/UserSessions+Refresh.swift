@@ -35,7 +35,7 @@ extension UserSessions {
         if try await isUnusedParent(caller, of: session, on: deviceID, requestID) {
             return try await again(session, user, key, caller, on: deviceID, requestID)
         }
-        guard deviceID == nil || isDevice(deviceID, of: session) else {
+        if let deviceID, !isDevice(deviceID, of: session) {
             throw .tokenInvalid(.tokenRefresh, reason: .account(.otherDevice))
         }
         var next = session
