@@ -3,6 +3,10 @@ import GatehouseClient
 import GatehouseClientTesting
 import Testing
 
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
 @Suite("Refreshes that are lost")
 struct LossTests {
     /// Where the process ends in a refresh.
