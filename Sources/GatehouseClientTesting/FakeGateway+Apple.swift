@@ -54,7 +54,7 @@ extension FakeGateway {
         ended.challenge = FakeRefusal.invalidToken
         guard shown.endsAt + 7 * 24 * 3600 > clock.now else { throw ended }
         do {
-            let session = try advanced(shown, nil, &state) { state in
+            let session = try advanced(shown, request.deviceID, &state) { state in
                 sessionToken(shown.sessionID, shown.generation + 1, &state)
             }
             return .ok(["success": true, "token": .string(session.newest)])

@@ -103,7 +103,11 @@ extension FakeGateway {
             state.users[session.userID] != nil
         else { throw FakeRefusal.sessionEnded }
         // Bound to the device of the sign-in.
-        if let bound = session.deviceID, let deviceID, bound != deviceID { throw FakeRefusal.sessionEnded }
+        if let bound = session.deviceID, let deviceID, bound != deviceID {
+            // With a token that was replaced it is reuse.
+            if shown.generation < session.generation { state.sessions[session.id]?.isEnded = true }
+            throw FakeRefusal.sessionEnded
+        }
         session.lastUsedAt = clock.now
         switch shown.generation {
         case session.generation:

@@ -25,13 +25,15 @@ extension PostgresSessions {
     package func take(_ lease: RefreshLease) async throws -> RefreshLeaseStep {
         // The conditions are asked of the newest version of the row: whoever has waited for another one's lease or
         // successor finds it.
-        let taken = try await store.run(
+        let taken = try await store.rows(
             """
             UPDATE sessions SET lease_holder = $2, lease_ends_at = \(Self.end)
             WHERE family = $1 AND generation <= $3 AND ended_at IS NULL
                 AND (lease_ends_at IS NULL OR lease_ends_at <= now())
-            """, [.bytes(lease.family), .bytes(lease.holder), .integer(lease.generation)])
-        guard taken == 0 else { return .taken }
+            RETURNING \(Self.list)
+            """, [.bytes(lease.family), .bytes(lease.holder), .integer(lease.generation)]
+        ).first
+        if let taken { return .taken(try SessionRecord(taken)) }
         guard let record = try await session(lease.family) else { return try await takeUnknown(lease) }
         return record.isPast(lease.generation) ? .passed(record) : .held
     }
@@ -45,7 +47,7 @@ extension PostgresSessions {
             """, [.bytes(lease.family), .bytes(lease.holder)])
         guard taken > 0 else { return .held }
         // Another holder may have stored the session since it was looked for, and no one can from now on.
-        guard let record = try await session(lease.family) else { return .taken }
+        guard let record = try await session(lease.family) else { return .taken(nil) }
         try await releaseUnknown(lease)
         // Its row has the lease from now on: asked for once more, that decides.
         return record.isPast(lease.generation) ? .passed(record) : .held

@@ -67,6 +67,24 @@ package struct PostgresSessions: SessionRecords {
         return .overtaken(known)
     }
 
+    package func renew(_ known: SessionRecord, as record: SessionRecord) async throws -> SessionStep {
+        let isTaken =
+            try await store.run(
+                """
+                UPDATE sessions SET token = $1, answer = $2::bytea, retry_until = 0, refreshed_at = $3,
+                    lease_holder = NULL, lease_ends_at = NULL
+                WHERE family = $4 AND generation = $5 AND token = $6 AND refreshed_at = $7 AND ended_at IS NULL
+                """,
+                [
+                    .bytes(record.token), .orNull(record.answer), .integer(record.refreshedAt), .bytes(known.family),
+                    .integer(known.generation), .bytes(known.token), .integer(known.refreshedAt),
+                ]) > 0
+        if isTaken { return .taken }
+        // The write has waited for whoever was faster, so that this sees what they wrote.
+        guard let stored = try await session(known.family) else { throw StoreError.rowVanished }
+        return .overtaken(stored)
+    }
+
     package func end(
         family: [UInt8]?, originIDs: Set<String>, poolID: String, at now: Int64
     ) async throws -> [SessionRecord] {
@@ -139,7 +157,7 @@ package struct PostgresSessions: SessionRecords {
         ("app_version", "text"),
     ]
 
-    private static let list = columns.map(\.name).joined(separator: ", ")
+    static let list = columns.map(\.name).joined(separator: ", ")
 
     /// Inserts a record, or brings the stored one to its token. The data about the sign-in itself stays unchanged.
     ///
@@ -197,7 +215,7 @@ extension SessionRecord {
         ]
     }
 
-    fileprivate init(_ row: PostgresRow) throws {
+    init(_ row: PostgresRow) throws {
         let device = SessionDevice(
             name: try row.optional(PostgresRow.text, "device_name"),
             model: try row.optional(PostgresRow.text, "device_model"),

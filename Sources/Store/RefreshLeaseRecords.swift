@@ -16,10 +16,10 @@ package struct RefreshLease: Sendable, Equatable {
 
 /// The result of asking for a lease.
 package enum RefreshLeaseStep: Sendable, Equatable {
-    /// The caller has the lease, and the session no newer token.
-    case taken
-    /// No lease is needed: one process has all sessions. The session has no newer token.
-    case unshared
+    /// The caller has the lease, and the session no newer token. The session as it is; nil for one that is not stored.
+    case taken(SessionRecord?)
+    /// No lease is needed: one process has all sessions. Otherwise as ``taken(_:)``.
+    case unshared(SessionRecord?)
     /// Someone else has the lease.
     case held
     /// The session has ended or has a newer token, and nobody is to ask: the session as it is.
@@ -54,7 +54,8 @@ package enum RefreshLeases {
 /// In the records of one process there is nothing to lease: its callers share their calls among themselves.
 extension SessionRecords {
     package func take(_ lease: RefreshLease) async throws -> RefreshLeaseStep {
-        guard let record = try await session(lease.family), record.isPast(lease.generation) else { return .unshared }
+        let record = try await session(lease.family)
+        guard let record, record.isPast(lease.generation) else { return .unshared(record) }
         return .passed(record)
     }
 

@@ -76,6 +76,14 @@ package protocol SessionRecords: RefreshLeaseRecords {
     /// the sign-in itself stays unchanged. A missing session is created. The session's lease ends.
     func advance(to record: SessionRecord) async throws -> SessionStep
 
+    /// Stores the newest refresh token and its answer anew, under the same number, if the session has come no further
+    /// since it was read. The session's lease ends.
+    ///
+    /// - Parameters:
+    ///   - known: the session as it was read.
+    ///   - record: the same session with another token, answer and time of the refresh.
+    func renew(_ known: SessionRecord, as record: SessionRecord) async throws -> SessionStep
+
     /// Ends the sessions of this family or these `origin_jti`.
     ///
     /// - Returns: those of them that went on until now, as they were.

@@ -71,6 +71,24 @@ package struct StoredSessions: SessionRecords {
         }
     }
 
+    package func renew(_ known: SessionRecord, as record: SessionRecord) async throws -> SessionStep {
+        try await store.write { database in
+            let statement = try database.cachedStatement(
+                sql: """
+                    UPDATE sessions SET token = ?, answer = ?, retry_until = 0, refreshed_at = ?
+                    WHERE family = ? AND generation = ? AND token = ? AND refreshed_at = ? AND ended_at IS NULL
+                    RETURNING generation
+                    """)
+            let arguments: StatementArguments = [
+                Data(record.token), record.answer.map { Data($0) }, record.refreshedAt, Data(known.family),
+                known.generation, Data(known.token), known.refreshedAt,
+            ]
+            guard try Int64.fetchOne(statement, arguments: arguments) == nil else { return .taken }
+            guard let stored = try Self.find(known.family, in: database) else { throw StoreError.rowVanished }
+            return .overtaken(stored)
+        }
+    }
+
     package func end(
         family: [UInt8]?, originIDs: Set<String>, poolID: String, at now: Int64
     ) async throws -> [SessionRecord] {

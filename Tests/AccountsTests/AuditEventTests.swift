@@ -65,6 +65,7 @@ struct AuditEventTests {
             Case(.resetPassword, .succeeded, "password_reset"),
             Case(.changePassword, .succeeded, "password_changed"),
             Case(.refresh, .succeeded, "refreshed"),
+            Case(.refresh, .givenAgain, "refresh_given_again"),
             Case(.refresh, refused: "refresh-token-reused", "refresh_reused"),
             Case(.refresh, refused: "token-reused", "refresh_reused"),
             Case(.refresh, refused: "other-device", "refresh_reused"),

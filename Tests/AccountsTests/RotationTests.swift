@@ -80,13 +80,15 @@ struct RotationTests {
         row.answer = try await scene.records.session(foreign)?.answer
         let sessions = RefreshSessions(
             records: scene.records, poolID: Fixture.poolID, keys: try Fixture.ring(), now: { Fixture.now })
-        guard case .reused = sessions.standing(of: 0, in: row) else {
+        guard case .reused = sessions.standing(of: 0, on: nil, in: row) else {
             Issue.record("the answer of another session was given")
             return
         }
     }
 
-    @Test("After the window it ends the session, here, at Cognito and for access tokens", arguments: ClockSteps.passing)
+    @Test(
+        "After the window it ends a bound session, here, at Cognito and for access tokens",
+        arguments: ClockSteps.passing)
     func reuse(steps: ClockSteps) async throws {
         let scene = try Scene()
         let token = try Fixture.sealedText()
@@ -120,11 +122,13 @@ struct RotationTests {
         #expect(await fetcher.requests.isEmpty)
     }
 
-    @Test("By a clock that is behind nobody gets a lost answer, and what is revoked then is so for the whole time")
+    @Test("By a clock that is behind reuse is reuse, and what is revoked then is so for the whole time")
     func behind() async throws {
         let scene = try Scene()
         let token = try Fixture.sealedText()
-        _ = try await scene.refresh(token, RecordedFetcher(Fixture.tokens(refreshToken: "rotated")))
+        let first = try await scene.refresh(token, RecordedFetcher(Fixture.tokens(refreshToken: "rotated")))
+        let successor = Secret(try #require(first.json["refresh_token"]?.stringValue))
+        _ = try await scene.refresh(successor, RecordedFetcher(Fixture.tokens(refreshToken: "third")))
         let accounts = try Fixture.accounts(
             RecordedFetcher(Fixture.output([:]), Fixture.output([:])), now: Fixture.now - 7200, records: scene.records,
             revocations: scene.revocations, revocationTime: Fixture.now)
@@ -260,6 +264,7 @@ struct RotationTests {
             throw Broken()
         }
         func advance(to record: SessionRecord) async throws -> SessionStep { throw Broken() }
+        func renew(_ known: SessionRecord, as record: SessionRecord) async throws -> SessionStep { throw Broken() }
         func end(
             family: [UInt8]?, originIDs: Set<String>, poolID: String, at now: Int64
         ) async throws -> [SessionRecord] { throw Broken() }

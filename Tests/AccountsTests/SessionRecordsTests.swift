@@ -62,6 +62,30 @@ struct SessionRecordsTests {
         #expect(try await records.session(Self.record().family)?.generation == 9)
     }
 
+    @Test("A token that is given again keeps its number, once for each reading")
+    func renewed() async throws {
+        let records = try Fixture.records()
+        var known = Self.record(generation: 1, answer: [1])
+        try await records.begin(known)
+        var renewed = known
+        (renewed.token, renewed.answer, renewed.refreshedAt) = ([7], [2], Self.now + 90)
+        #expect(try await records.renew(known, as: renewed) == .taken)
+        #expect(try await records.session(known.family) == renewed)
+        var late = known
+        (late.token, late.answer, late.refreshedAt) = ([8], [3], Self.now + 91)
+        #expect(try await records.renew(known, as: late) == .overtaken(renewed), "somebody else was faster")
+        // The same second, but another token.
+        known.refreshedAt = renewed.refreshedAt
+        #expect(try await records.renew(known, as: late) == .overtaken(renewed))
+        let used = Self.record(generation: 2, answer: [4])
+        #expect(try await records.advance(to: used) == .taken)
+        #expect(try await records.renew(renewed, as: late) == .overtaken(used))
+        #expect(
+            try await records.end(family: used.family, originIDs: [], poolID: "pool", at: Self.now + 5) == [used])
+        let ended = try #require(try await records.session(used.family))
+        #expect(try await records.renew(used, as: late) == .overtaken(ended))
+    }
+
     @Test("A session that was ended goes no further, and gives no answer once more")
     func ended() async throws {
         let records = try Fixture.records()

@@ -153,17 +153,21 @@ struct TakeoverTests {
         #expect(answer.status == .unauthorized && answer.json["error"] == "TokenRefreshException")
     }
 
-    @Test("The session is bound to the device that showed the token, for the retry too")
+    @Test("The session is bound to the device that showed the token, for the retry too: another device ends it")
     func device() async throws {
-        let fetcher = RecordedFetcher(Self.tokens())
+        let fetcher = RecordedFetcher(Self.tokens(), Fixture.output([:]))
         let accounts = try Fixture.accounts(fetcher, settings: Self.settings())
-        let first = await accounts.answer(Self.request(["device_info": ["device_id": "phone-1", "platform": "ios"]]))
+        let (phone, other) = (JSON.string("phone-1"), JSON.string("phone-2"))
+        let first = await accounts.answer(Self.request(["device_info": ["device_id": phone, "platform": "ios"]]))
         #expect(try Self.opened(first).deviceID == "phone-1")
-        let other = await accounts.answer(Self.request(["device_info": ["device_id": "phone-2", "platform": "ios"]]))
-        #expect(other.status == .unauthorized && other.reason == .account(.otherDevice))
-        let retry = await accounts.answer(Self.request(["device_info": ["device_id": "phone-1", "platform": "ios"]]))
+        let retry = await accounts.answer(Self.request(["device_info": ["device_id": phone, "platform": "ios"]]))
         #expect(retry.json["refresh_token"] == first.json["refresh_token"])
         #expect(await fetcher.requests.count == 1)
+        let reuse = await accounts.answer(Self.request(["device_info": ["device_id": other, "platform": "ios"]]))
+        #expect(reuse.status == .unauthorized && reuse.reason == .account(.refreshTokenReused))
+        #expect(await fetcher.operations.last == "RevokeToken")
+        let ended = await accounts.answer(Self.request(["device_info": ["device_id": phone, "platform": "ios"]]))
+        #expect(ended.status == .unauthorized && ended.reason == .account(.sessionEnded))
     }
 
     @Test("A client that is listed no longer has no sessions here")

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from harness.apple_app import apple_settings
 from harness.gateway import REPOSITORY
+from harness.interposed import Clock, without_sanitizer
 from harness.local_apple import LocalApple
 from harness.local_pool_control import advance_clock, one_time_code
 from harness.process import wait_until
@@ -34,8 +35,14 @@ def apple(tmp_path):
 
 
 @pytest.fixture
-def control(apple):
-    """The mailbox, the authenticator app and the phone of the tests' users; its URL."""
+def clock(tmp_path) -> Clock:
+    """The gateway's."""
+    return Clock(tmp_path)
+
+
+@pytest.fixture
+def control(apple, clock):
+    """The mailbox, the authenticator app and the phone of the tests' users, and the time; its URL."""
     turn = threading.Lock()
 
     def given(call: str, query: dict[str, str]) -> dict:
@@ -43,6 +50,11 @@ def control(apple):
             return {"code": apple.confirmation_code(query["email"])}
         if call == "apple":
             return apple.apple_sign_in(query["user"], nonce=query["nonce"])
+        if call == "advance":
+            with turn:
+                clock.offset += int(query["seconds"])
+                advance_clock(apple, int(query["seconds"]))
+            return {}
         assert call == "authenticator", call
         with turn:
             # The pool takes each code once.
@@ -71,13 +83,10 @@ def control(apple):
     server.server_close()
 
 
-@pytest.mark.skipif(not shutil.which("swift"), reason="no Swift compiler")
-@pytest.mark.skipif(not is_built(), reason="the Swift tests are not built: swift build --build-tests")
-@pytest.mark.timeout(300)
-def test_the_contract_tests_of_the_client_pass_against_a_real_gateway(start_gateway, apple, control):
-    gateway = start_gateway(apple_settings(apple), pool=apple)
+def run_tests(gateway, control: str, name: str) -> None:
+    """Those whose name begins like this, against the gateway."""
     result = subprocess.run(
-        ["swift", "test", "--skip-build", "--package-path", str(PACKAGE), "--filter", "GatehouseClientTests.Contract"],
+        ["swift", "test", "--skip-build", "--package-path", str(PACKAGE), "--filter", f"GatehouseClientTests.{name}"],
         env={**os.environ, "GATEHOUSE_URL": gateway.url, "GATEHOUSE_CONTROL": control},
         capture_output=True,
         text=True,
@@ -86,5 +95,27 @@ def test_the_contract_tests_of_the_client_pass_against_a_real_gateway(start_gate
     assert result.returncode == 0, result.stdout + result.stderr
     # They did run against it, and not only against the fake.
     assert "a real gateway" in result.stdout
+
+
+def needs_swift(test):
+    test = pytest.mark.skipif(not shutil.which("swift"), reason="no Swift compiler")(test)
+    test = pytest.mark.skipif(not is_built(), reason="the Swift tests are not built: swift build --build-tests")(test)
+    return pytest.mark.timeout(300)(test)
+
+
+@needs_swift
+def test_the_contract_tests_of_the_client_pass_against_a_real_gateway(start_gateway, apple, control):
+    gateway = start_gateway(apple_settings(apple), pool=apple)
+    run_tests(gateway, control, "Contract")
     asked = {f"gatehouse:{call}" for call in ("login", "challenge", "refresh", "confirm", "session-refresh")}
     wait_until(lambda: asked <= {each["route"] for each in gateway.access_log()}, "all calls in the access log")
+
+
+@needs_swift
+@without_sanitizer
+def test_a_real_gateway_gives_lost_responses_again_after_a_minute_and_after_a_day(start_gateway, apple, control, clock):
+    gateway = start_gateway(apple_settings(apple), pool=apple, environment=clock.environment)
+    run_tests(gateway, control, "LossContract")
+    assert clock.offset > 2 * 86_400
+    events = gateway.audit_log("refresh_given_again")
+    assert {each["operation"] for each in events} == {"refresh", "session-refresh"}

@@ -341,8 +341,8 @@ def test_the_apps_swift_code_compiles(tmp_path):
 APP = '''
 let arguments = CommandLine.arguments
 guard let base = URL(string: arguments[1]) else { fatalError("no URL") }
-let client = GatehouseClient(base: base, tokens: nil)
-try await client.signIn(email: arguments[2], password: arguments[3], deviceID: "phone-of-the-page")
+let client = GatehouseClient(base: base, deviceID: "phone-of-the-page", tokens: nil)
+try await client.signIn(email: arguments[2], password: arguments[3])
 print("signed in")
 fflush(nil)
 while let path = readLine() {

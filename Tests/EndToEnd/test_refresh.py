@@ -13,11 +13,13 @@ import pytest
 from harness import raw
 from harness.account import Account, assert_refusal
 from harness.gateway import ADA, Gateway, LocalPool, gatehouse
-from harness.local_pool_control import control
+from harness.interposed import Clock, without_sanitizer
+from harness.local_pool_control import advance_clock, control
 from harness.process import wait_until
 from harness.sanitizer import PATIENCE
 
 WINDOW = 60
+DAY = 86_400
 
 
 @pytest.fixture(params=["steady", "rotating"])
@@ -62,11 +64,35 @@ def test_a_retry_gets_the_same_answer(served, cognito):
     assert account.refresh(first["refresh_token"]).status == 200
 
 
+@pytest.mark.parametrize("is_stored", [True, False])
+def test_a_token_whose_successor_was_never_used_brings_it_again(served, cognito, is_stored):
+    """However late: the app was killed before it stored the response. The gateway forgets it after a while."""
+    gateway, account = served
+    tokens = account.login(*ADA).json()
+    lost = account.refresh(tokens["refresh_token"]).json()
+    let_the_window_pass(gateway)
+    if not is_stored:
+        with sessions(gateway) as database:
+            database.execute("UPDATE sessions SET answer = NULL")
+    asked = calls(cognito, "GetTokensFromRefreshToken")
+    answer = account.refresh(tokens["refresh_token"])
+    assert answer.status == 200
+    assert calls(cognito, "GetTokensFromRefreshToken") - asked == (0 if is_stored else 1)
+    again = answer.json()
+    assert account.me(again["access_token"]).status == 200
+    events = wait_until(lambda: gateway.audit_log("refresh_given_again"), "the audit event")
+    assert events[0]["operation"] == "refresh"
+    # Whichever of the two the app has, the session goes on.
+    assert account.refresh(lost["refresh_token"]).status == 200
+    assert_refusal(account.refresh(tokens["refresh_token"]), 401, "TokenRefreshException")
+
+
 def test_a_token_that_is_used_again_later_ends_its_session(served, cognito):
     gateway, account = served
     tokens = account.login(*ADA).json()
     others = account.login(*ADA).json()
-    successor = account.refresh(tokens["refresh_token"]).json()
+    used = account.refresh(tokens["refresh_token"]).json()
+    successor = account.refresh(used["refresh_token"]).json()
     let_the_window_pass(gateway)
     reuse = account.refresh(tokens["refresh_token"])
     assert_refusal(reuse, 401, "TokenRefreshException")
@@ -306,3 +332,75 @@ def test_an_answer_that_a_kill_has_lost_waits_a_minute_for_its_client(start_gate
     newest = account.refresh(successor["refresh_token"])
     assert newest.status == 200
     assert_refusal(account.refresh(tokens["refresh_token"]), 401, "TokenRefreshException")
+
+
+@pytest.fixture
+def kill_and_start_later(start_gateway, cognito, ledger, tmp_path):
+    """Starts a gateway; the function kills it, lets time pass, for the pool too, and starts another on its state."""
+    clock = Clock(tmp_path)
+    gateway = start_gateway(pool=cognito, environment=clock.environment)
+
+    def later(pause: int) -> tuple[Gateway, Account]:
+        gateway.process.signal(signal.SIGKILL)
+        gateway.process.wait(10)
+        clock.offset += pause
+        advance_clock(cognito, pause)
+        directory = gateway.config["state_directory"]
+        again = start_gateway({"state_directory": directory}, pool=cognito, environment=clock.environment)
+        return again, Account(again.port, ledger)
+
+    return gateway, Account(gateway.port, ledger), later
+
+
+@without_sanitizer
+@pytest.mark.parametrize("device", [{}, {"device_info": {"device_id": "phone-1"}}], ids=["no-device", "device"])
+@pytest.mark.parametrize("pause", [1, WINDOW + 1, DAY], ids=["second", "minute", "day"])
+def test_an_answer_that_a_kill_has_lost_is_given_however_late(kill_and_start_later, pause, device):
+    """The gateway was killed after it had stored the response, and before its app had read it."""
+    gateway, account, later = kill_and_start_later
+    token = account.login(*ADA, **device).json()["refresh_token"]
+    body = json.dumps({"refresh_token": token, **device}).encode()
+    with raw.RawConnection(gateway.port) as connection:
+        connection.send(raw.request_bytes("POST", "/api/v1/auth/refresh", {"Content-Type": "application/json"}, body))
+        with sessions(gateway) as database:
+            stored = "SELECT count(*) FROM sessions WHERE generation = 1"
+            wait_until(lambda: database.execute(stored).fetchone() == (1,), "the response to be stored")
+        _, account = later(pause)
+    answer = account.post("refresh", {"refresh_token": token, **device})
+    assert answer.status == 200, answer.body
+    given = answer.json()
+    assert account.me(given["access_token"]).status == 200
+    newest = account.post("refresh", {"refresh_token": given["refresh_token"], **device})
+    assert newest.status == 200, newest.body
+    assert_refusal(account.post("refresh", {"refresh_token": token, **device}), 401, "TokenRefreshException")
+    assert_refusal(account.refresh(newest.json()["refresh_token"]), 401, "TokenRefreshException")
+
+
+@without_sanitizer
+@pytest.mark.parametrize("generation", ["the token itself", "an unused successor"])
+@pytest.mark.parametrize("pause", [30, DAY], ids=["half-minute", "day"])
+def test_what_cognito_gave_and_a_kill_has_lost_is_there_within_cognitos_grace(
+    kill_and_start_later, cognito, request, pause, generation
+):
+    """Cognito has rotated its token, and the gateway was killed before it had stored the new one. Without rotation nothing
+    is lost."""
+    gateway, account, later = kill_and_start_later
+    token = account.login(*ADA).json()["refresh_token"]
+    if generation == "an unused successor":
+        account.refresh(token)
+        let_the_window_pass(gateway)
+        with sessions(gateway) as database:
+            database.execute("UPDATE sessions SET answer = NULL")
+    # libcurl may repeat the call itself.
+    lost = {"operation": "GetTokensFromRefreshToken", "times": 2, "drop": "after"}
+    control(cognito, "POST", "faults", [lost])
+    assert_refusal(account.refresh(token), 503, "IdentityProviderUnavailableException")
+    control(cognito, "DELETE", "faults")
+    again, account = later(pause)
+    answer = account.refresh(token)
+    if "rotating" in request.node.name and pause > WINDOW:
+        assert_refusal(answer, 401, "TokenRefreshException")
+        assert again.access_line(answer.header("x-request-id"))["denial_reason"] == "token-reused"
+    else:
+        assert answer.status == 200, answer.body
+        assert account.refresh(answer.json()["refresh_token"]).status == 200

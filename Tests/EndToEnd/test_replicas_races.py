@@ -74,6 +74,30 @@ def test_a_refresh_token_has_one_successor_and_cognito_is_asked_once(replicas, r
     assert refresh_calls(pool) == before + races
 
 
+def test_the_parent_of_an_unused_token_brings_that_one_at_all_gateways(replicas, cluster):
+    """A minute later the response is forgotten: one gateway asks Cognito once more, the others give what it got."""
+    pool = replicas.surroundings.apple
+    token = replicas[0].sign_in(replicas.user())["refresh_token"]
+
+    async def race(token: str) -> None:
+        async with Connections(replicas.ports) as connections:
+            for number in range(20):
+                lost = replicas[number % 3].account.refresh(token).json()["refresh_token"]
+                cluster.primary.sql("UPDATE sessions SET answer = NULL, refreshed_at = refreshed_at - 62")
+                before = refresh_calls(pool)
+                answers = await connections.post(REFRESH, [{"refresh_token": token}] * 3)
+                assert statuses(answers) == [200] * 3, (number, answers)
+                assert len({answer.body["refresh_token"] for answer in answers}) == 1, number
+                assert refresh_calls(pool) == before + 1
+                answers = await connections.post(REFRESH, [{"refresh_token": lost}] * 3)
+                assert statuses(answers) == [200] * 3, (number, answers)
+                assert len({answer.body["refresh_token"] for answer in answers}) == 1, number
+                token = answers[0].body["refresh_token"]
+
+    asyncio.run(race(token))
+    assert [len(gateway.audit_log("refresh_reused")) for gateway in replicas] == [0] * 3
+
+
 @RACES
 def test_a_session_with_apple_has_one_successor(replicas, app, races):
     token = app.signed_in(f"racing-{time.time_ns()}@example.com")["token"]

@@ -117,8 +117,10 @@ def test_a_token_that_is_shown_again_later_ends_the_session(start, cognito, ledg
     gateway = start()
     app = Account(gateway.port, ledger)
     old = released_app(cognito, ledger)
-    first = app.refresh(old["RefreshToken"]).json()
+    used = app.refresh(old["RefreshToken"]).json()
     let_the_window_pass(gateway)
+    assert app.refresh(old["RefreshToken"]).json()["refresh_token"] == used["refresh_token"], "nobody has used it"
+    first = app.refresh(used["refresh_token"]).json()
     reuse = app.refresh(old["RefreshToken"])
     assert_refusal(reuse, 401, "TokenRefreshException")
     assert gateway.access_line(reuse.header("x-request-id"))["denial_reason"] == "refresh-token-reused"

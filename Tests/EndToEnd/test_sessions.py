@@ -167,6 +167,25 @@ def test_a_retry_brings_the_same_successor_and_later_reuse_ends_the_session(serv
     assert {"refreshed"} <= {event["event"] for event in gateway.audit_log()}
 
 
+def test_a_token_whose_successor_was_never_used_brings_it_again_to_the_sessions_device(served):
+    """However late: the app was killed before it stored the response."""
+    gateway, state, app = served
+    session, stolen = state.begin(), state.begin()
+    successor, other = (app.refresh(token).json()["token"] for token in (session.token, stolen.token))
+    state.let_the_window_pass()
+    phone, thief = ({"device_info": {"device_id": device}} for device in ("phone-7", "phone-8"))
+    again = app.refresh(session.token, **phone)
+    assert again.status == 200 and again.json()["token"] == successor
+    events = wait_until(lambda: gateway.audit_log("refresh_given_again"), "the audit event")
+    assert events[0]["operation"] == "session-refresh"
+    assert_denied(app.refresh(stolen.token, **thief), 401, "TokenRefreshException")
+    assert proxied(gateway, other) == 401
+    newest = app.refresh(successor, **phone).json()["token"]
+    assert proxied(gateway, newest) == 200
+    assert_denied(app.refresh(session.token, **phone), 401, "TokenRefreshException")
+    assert proxied(gateway, newest) == 401
+
+
 async def at_once(ports: list[int], token: str) -> list[tuple[int, dict]]:
     """One refresh of the same token on each of these ports, all connected before any is sent."""
     ready = asyncio.Event()

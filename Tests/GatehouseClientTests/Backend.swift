@@ -20,6 +20,8 @@ protocol Backend: Sendable, CustomTestStringConvertible {
     func authenticatorCode(for secret: String) async throws -> String
     /// The phone's result for an app that signs in with Apple.
     func appleCredential(email: String, hashedNonce: String) async throws -> AppleCredential
+    /// Sets the clocks of the gateway, its pool and its Apple forward.
+    func advance(by seconds: TimeInterval) async throws
 }
 
 extension Backend {
@@ -59,6 +61,8 @@ struct FakeBackend: Backend {
     func appleCredential(email: String, hashedNonce: String) async throws -> AppleCredential {
         gateway.appleCredential(email: email, hashedNonce: hashedNonce)
     }
+
+    func advance(by seconds: TimeInterval) async throws { manual.advance(by: seconds) }
 }
 
 /// A real gateway at `GATEHOUSE_URL`. `GATEHOUSE_CONTROL` gives codes and credentials, as a mailbox and a phone do.
@@ -104,6 +108,10 @@ struct RealBackend: Backend {
         return AppleCredential(
             identityToken: try #require(given["identity_token"]?.text),
             authorizationCode: given["authorization_code"]?.text, userIdentifier: given["user"]?.text)
+    }
+
+    func advance(by seconds: TimeInterval) async throws {
+        _ = try await ask("advance", ["seconds": String(Int(seconds))])
     }
 }
 

@@ -3,6 +3,10 @@ import GatehouseClient
 import GatehouseClientTesting
 import Testing
 
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
 @Suite("Refreshes that are lost")
 struct LossTests {
     /// Where the process ends in a refresh.
@@ -95,6 +99,22 @@ struct LossTests {
         let next = scene.client()
         try await next.refresh()
         #expect(try await next.validate().email == "ada@icloud.example")
+    }
+
+    @Test("A refresh with Apple names the device of its sign-in, which alone gets a lost response")
+    func appleDevice() async throws {
+        let scene = Scene()
+        let transport = RecordingTransport(scene.gateway)
+        let client = scene.client(transport: transport)
+        let nonce = client.makeAppleNonce()
+        let credential = scene.gateway.appleCredential(email: "ada@icloud.example", hashedNonce: nonce.hashed)
+        try await client.signIn(with: credential, nonce: nonce)
+        try await client.refresh()
+        let bodies = try transport.requests.compactMap(\.httpBody).map { body in
+            try JSONDecoder().decode(JSONValue.self, from: body)
+        }
+        let devices = bodies.compactMap { $0["device_info"]?["device_id"]?.text }
+        #expect(devices.count == 2 && Set(devices).count == 1)
     }
 
     @Test("A sign-in whose connection fails before the gateway sees it is repeated, and a lost code is not")

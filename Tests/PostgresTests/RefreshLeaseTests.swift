@@ -38,7 +38,7 @@ extension PostgresTests {
                     }
                     return try await group.reduce(into: []) { $0.append($1) }
                 }
-                #expect(steps.count { $0 == .taken } == 1)
+                #expect(steps.filter { $0 != .held } == [.taken(isStored ? Self.session([round]) : nil)])
                 #expect(steps.count { $0 == .held } == 8)
             }
         }
@@ -56,7 +56,8 @@ extension PostgresTests {
                             let records = gateways[Int(holder) % 3]
                             while true {
                                 switch try await records.take(Self.lease([round], holder)) {
-                                case .taken:
+                                case .taken(let record):
+                                    #expect(record == (isStored ? Self.session([round]) : nil))
                                     let next = Self.session([round], generation: 2, token: holder)
                                     #expect(try await records.advance(to: next) == .taken)
                                     return 1
@@ -80,20 +81,20 @@ extension PostgresTests {
             let store = try await RecordsDatabase().store
             let records = PostgresSessions(store)
             if isStored { #expect(try await records.begin(Self.session([1]), redeeming: nil)) }
-            #expect(try await records.take(Self.lease([1], 1)) == .taken)
+            #expect(try await records.take(Self.lease([1], 1)) == .taken(isStored ? Self.session([1]) : nil))
             #expect(try await records.take(Self.lease([1], 2)) == .held)
             let table = isStored ? "sessions WHERE lease_ends_at" : "refresh_leases WHERE ends_at"
             let left = try await store.rows(
                 "SELECT 1 AS one FROM \(table) BETWEEN now() AND now() + interval '10 seconds'")
             #expect(left.count == 1)
             try await Self.expireLeases(store)
-            #expect(try await records.take(Self.lease([1], 2)) == .taken)
+            #expect(try await records.take(Self.lease([1], 2)) == .taken(isStored ? Self.session([1]) : nil))
             #expect(try await !records.renew(Self.lease([1], 1)), "it is another one's")
             try await records.release(Self.lease([1], 1))
             #expect(try await records.take(Self.lease([1], 3)) == .held)
             #expect(try await records.renew(Self.lease([1], 2)))
             try await records.release(Self.lease([1], 2))
-            #expect(try await records.take(Self.lease([1], 3)) == .taken)
+            #expect(try await records.take(Self.lease([1], 3)) == .taken(isStored ? Self.session([1]) : nil))
         }
 
         @Test("A renewed lease is good for as long as a new one", arguments: [true, false])
@@ -101,7 +102,7 @@ extension PostgresTests {
             let store = try await RecordsDatabase().store
             let records = PostgresSessions(store)
             if isStored { #expect(try await records.begin(Self.session([1]), redeeming: nil)) }
-            #expect(try await records.take(Self.lease([1], 1)) == .taken)
+            #expect(try await records.take(Self.lease([1], 1)) == .taken(isStored ? Self.session([1]) : nil))
             try await Self.expireLeases(store)
             #expect(try await records.renew(Self.lease([1], 1)), "nobody has taken it")
             #expect(try await records.take(Self.lease([1], 2)) == .held)
@@ -112,21 +113,22 @@ extension PostgresTests {
             let store = try await RecordsDatabase().store
             let records = PostgresSessions(store)
             #expect(try await records.begin(Self.session([1]), redeeming: nil))
-            #expect(try await records.take(Self.lease([1], 1)) == .taken)
+            #expect(try await records.take(Self.lease([1], 1)) == .taken(Self.session([1])))
             try await Self.expireLeases(store)
-            #expect(try await records.take(Self.lease([1], 2)) == .taken)
+            #expect(try await records.take(Self.lease([1], 2)) == .taken(Self.session([1])))
             let stored = Self.session([1], generation: 2, token: 11)
             #expect(try await records.advance(to: stored) == .taken)
             #expect(try await records.advance(to: Self.session([1], generation: 2, token: 12)) == .overtaken(stored))
             #expect(try await records.take(Self.lease([1], 3)) == .passed(stored))
-            #expect(try await records.take(Self.lease([1], 3, generation: 2)) == .taken, "the next token's is free")
+            let next = try await records.take(Self.lease([1], 3, generation: 2))
+            #expect(next == .taken(stored), "the next token's is free")
         }
 
         @Test("The lease of a session that has ended is given to nobody")
         func ended() async throws {
             let records = PostgresSessions(try await RecordsDatabase().store)
             #expect(try await records.begin(Self.session([1]), redeeming: nil))
-            #expect(try await records.take(Self.lease([1], 1)) == .taken)
+            #expect(try await records.take(Self.lease([1], 1)) == .taken(Self.session([1])))
             #expect(try await records.end(family: [1], originIDs: [], poolID: "p", at: 5).count == 1)
             let step = try await records.take(Self.lease([1], 2))
             guard case .passed(let record) = step else {
@@ -143,7 +145,7 @@ extension PostgresTests {
             let store = try await RecordsDatabase().store
             let records = PostgresSessions(store)
             for family in 0..<3 as Range<UInt8> {
-                #expect(try await records.take(Self.lease([family], 1)) == .taken)
+                #expect(try await records.take(Self.lease([family], 1)) == .taken(nil))
             }
             try await Self.expireLeases(store)
             #expect(try await records.renew(Self.lease([2], 1)))

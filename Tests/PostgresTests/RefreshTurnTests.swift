@@ -12,7 +12,7 @@ import Testing
 @testable import PostgresStore
 
 /// The pauses of a gateway, as a test wants them.
-private final class Pauses: Sendable {
+final class Pauses: Sendable {
     private let seen = Mutex<[Duration]>([])
     private let take: @Sendable (Duration, Int) async throws -> Void
 
@@ -37,6 +37,14 @@ private final class Pauses: Sendable {
     }
 }
 
+extension RefreshLeaseStep {
+    /// Whether the caller has the lease.
+    fileprivate var isTaken: Bool {
+        guard case .taken = self else { return false }
+        return true
+    }
+}
+
 /// Takes leases, and loses the answer.
 private struct LosingAnswers: RefreshLeaseRecords {
     struct Lost: Error {}
@@ -44,7 +52,7 @@ private struct LosingAnswers: RefreshLeaseRecords {
     let records: any RefreshLeaseRecords
 
     func take(_ lease: RefreshLease) async throws -> RefreshLeaseStep {
-        #expect(try await records.take(lease) == .taken)
+        #expect(try await records.take(lease).isTaken)
         throw Lost()
     }
 
@@ -57,7 +65,7 @@ extension PostgresTests {
     @Suite("One call for a token")
     struct RefreshTurnSuite {
         /// Gateways of one database, with sessions of their own pool of connections and one Cognito.
-        private struct Scene {
+        struct Scene {
             let database: RecordsDatabase
             let log = CapturedLog()
 
@@ -82,12 +90,14 @@ extension PostgresTests {
                 Fixture.refresh(try sealed.sealed(with: Fixture.ring(), poolID: Fixture.poolID))
             }
 
-            func gateway(_ fetcher: any Fetcher, _ pauses: Pauses = Pauses()) throws -> CognitoAccounts {
+            func gateway(
+                _ fetcher: any Fetcher, _ pauses: Pauses = Pauses(), now: Int64 = Fixture.now
+            ) throws -> CognitoAccounts {
                 CognitoAccounts(
                     settings: Fixture.settings(), sealingKeys: try Fixture.ring(), fetcher: fetcher,
                     records: PostgresSessions(database.other()), flow: AccountFlow(RecordedCalls()),
                     revoke: { _ in }, isRevoked: { _ in false }, revocationTime: { Fixture.now },
-                    now: { Fixture.now }, random: { SecureRandom.bytes($0) },
+                    now: { now }, random: { SecureRandom.bytes($0) },
                     pause: { try await pauses.pause($0) }, logger: log.logger)
             }
 
@@ -139,7 +149,7 @@ extension PostgresTests {
             let scene = try await Scene(isStored: isStored)
             let store = scene.database.store
             let lease = RefreshLease(family: Scene.sealed.family, generation: 0, holder: [1])
-            #expect(try await PostgresSessions(store).take(lease) == .taken)
+            #expect(try await PostgresSessions(store).take(lease).isTaken)
             let fetcher = RecordedFetcher(Fixture.tokens(refreshToken: "rotated"))
             let pauses = Pauses { duration, _ in
                 if duration != RefreshLeases.renewal { return try await RefreshLeaseRecordsSuite.expireLeases(store) }
@@ -292,7 +302,7 @@ extension PostgresTests {
             let scene = try await Scene()
             let records = PostgresSessions(scene.database.store)
             let lease = RefreshLease(family: Scene.sealed.family, generation: 0, holder: [1])
-            #expect(try await records.take(lease) == .taken)
+            #expect(try await records.take(lease).isTaken)
             let pauses = Pauses { _, _ in try await Task.sleep(for: .seconds(1000)) }
             let turns = RefreshTurns(records: records, pause: { try await pauses.pause($0) })
             let waiting = Task {

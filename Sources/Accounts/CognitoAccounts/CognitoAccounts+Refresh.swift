@@ -7,33 +7,40 @@ internal import Sealing
 
 /// The exchange of refresh tokens.
 extension CognitoAccounts {
+    /// - Parameter deviceID: as in ``RefreshSessions/standing(of:on:)``.
     func exchange(
-        _ sealed: SealedRefreshToken, metadata: JSON? = nil, _ request: AccountRequest
+        _ sealed: SealedRefreshToken, on deviceID: String?, metadata: JSON? = nil, _ request: AccountRequest
     ) async throws(Refusal) -> RefreshedSession {
-        try await inTurn(sealed, request) { () async throws(Refusal) in
-            let refresher = try refresher(for: sealed)
+        try await inTurn(sealed, on: deviceID, request) { (current) async throws(Refusal) in
+            let refresher = try refresher(for: current)
             let result: AuthenticationResult
             do throws(CognitoError) {
-                result = try await refresher.tokens(for: sealed.provided, metadata: metadata)
+                result = try await refresher.tokens(for: current.provided, metadata: metadata)
             } catch {
-                return try await otherwise(error, sealed, request)
+                return try await otherwise(error, sealed, on: deviceID, request)
             }
-            guard !isOnRevocationList(result.accessClaims) else {
-                // Its access tokens would be refused.
-                try? await revokeAtCognito(result.refreshToken ?? sealed.refreshToken, of: sealed.clientID, request)
-                throw .credentialsRefused(.tokenRefresh, reason: .account(.sessionEnded))
-            }
-            return try await keep(result, sealed, request)
+            try await checkRevocations(result, current, request)
+            return try await keep(result, current, on: deviceID, request)
         }
+    }
+
+    /// Takes back what Cognito gave for a session that is on the revocation list.
+    func checkRevocations(
+        _ result: AuthenticationResult, _ sealed: SealedRefreshToken, _ request: AccountRequest
+    ) async throws(Refusal) {
+        guard isOnRevocationList(result.accessClaims) else { return }
+        // Its access tokens would be refused.
+        try? await revokeAtCognito(result.refreshToken ?? sealed.refreshToken, of: sealed.clientID, request)
+        throw .credentialsRefused(.tokenRefresh, reason: .account(.sessionEnded))
     }
 
     /// - Returns: the answer that was given before; nil for a token that is to be exchanged.
     func judge(
-        _ standing: RefreshStanding, _ sealed: SealedRefreshToken, _ request: AccountRequest
+        _ standing: RefreshStanding, _ sealed: SealedRefreshToken, on deviceID: String?, _ request: AccountRequest
     ) async throws(Refusal) -> RefreshedSession? {
         switch standing {
         case .current: return nil
-        case .retry(let session): return session
+        case .parent(let successor): return try await again(successor, for: sealed, on: deviceID, request)
         case .ended: throw .credentialsRefused(.tokenRefresh, reason: .account(.sessionEnded))
         case .reused:
             try await endReused(sealed, request)
@@ -44,13 +51,12 @@ extension CognitoAccounts {
     /// Cognito refuses the token. With rotation that is also what it says to a token that was exchanged elsewhere in
     /// the meantime, whose answer is then known.
     func otherwise(
-        _ error: CognitoError, _ sealed: SealedRefreshToken, _ request: AccountRequest
+        _ error: CognitoError, _ sealed: SealedRefreshToken, on deviceID: String?, _ request: AccountRequest
     ) async throws(Refusal) -> RefreshedSession {
         let refusal = refusal(of: error, at: .refresh, request)
         guard refusal.error == .tokenRefresh else { throw refusal }
-        if case .retry(let session) = try await withRecords(request, { try await sessions.standing(of: sealed) }) {
-            return session
-        }
+        let standing = try await withRecords(request) { try await sessions.standing(of: sealed, on: deviceID) }
+        if case .parent(let successor) = standing, let answer = successor.answer { return answer }
         if error.kind == .tokenReused { try await endReused(sealed, request) }
         throw refusal
     }
@@ -58,24 +64,20 @@ extension CognitoAccounts {
     /// A rotated token takes the old one's place and its end: Cognito too lets it live only for the rest of the
     /// original's life. It is kept before it is given.
     ///
-    /// - Parameter device: for a session that begins with it.
+    /// - Parameters:
+    ///   - device: for a session that begins with it.
+    ///   - deviceID: as in ``RefreshSessions/standing(of:on:)``.
     func keep(
-        _ result: AuthenticationResult, _ sealed: SealedRefreshToken, _ request: AccountRequest,
-        on device: DeviceInfo? = nil
+        _ result: AuthenticationResult, _ sealed: SealedRefreshToken, begunOn device: DeviceInfo? = nil,
+        on deviceID: String?, _ request: AccountRequest
     ) async throws(Refusal) -> RefreshedSession {
-        guard let access = result.accessClaims else { throw unusable("UnreadableTokens", request) }
         var next = sealed
         next.refreshToken = result.refreshToken ?? sealed.refreshToken
         next.generation += 1
-        let text = try sealing(request) { [next] () throws(SealingFailure) in
-            try next.sealed(with: sealingKeys, poolID: settings.poolID)
-        }
-        var session = RefreshedSession(
-            refreshToken: text, accessToken: result.accessToken, idToken: result.idToken,
-            scope: access["scope"]?.stringValue, subject: sealed.subject, accessExpiresAt: now() + result.expiresIn)
+        var session = try refreshed(result, next, request)
         let standing: RefreshStanding
         do {
-            standing = try await sessions.advance(to: next, session, on: device)
+            standing = try await sessions.advance(to: next, session, begunOn: device, on: deviceID)
         } catch {
             // Cognito may have taken the old token back already: the client gets the new one, whose number is enough
             // for the records to catch up later.
@@ -85,18 +87,35 @@ extension CognitoAccounts {
             session.isStored = false
             return session
         }
-        guard case .current = standing else { return try await lost(standing, next, request) }
+        guard case .current = standing else { return try await lost(standing, next, on: deviceID, request) }
         return session
+    }
+
+    /// The tokens of Cognito, as the client gets them.
+    ///
+    /// - Parameter next: the client's next token.
+    func refreshed(
+        _ result: AuthenticationResult, _ next: SealedRefreshToken, _ request: AccountRequest
+    ) throws(Refusal) -> RefreshedSession {
+        guard let access = result.accessClaims else { throw unusable("UnreadableTokens", request) }
+        let text = try sealing(request) { () throws(SealingFailure) in
+            try next.sealed(with: sealingKeys, poolID: settings.poolID)
+        }
+        return RefreshedSession(
+            refreshToken: text, accessToken: result.accessToken, idToken: result.idToken,
+            scope: access["scope"]?.stringValue, subject: next.subject, accessExpiresAt: now() + result.expiresIn)
     }
 
     /// The session was ended, or taken on by another process, while Cognito was asked: what it gave is not needed.
     private func lost(
-        _ standing: RefreshStanding, _ next: SealedRefreshToken, _ request: AccountRequest
+        _ standing: RefreshStanding, _ next: SealedRefreshToken, on deviceID: String?, _ request: AccountRequest
     ) async throws(Refusal) -> RefreshedSession {
         if case .ended = standing {
             try await revokeAtCognito(next.refreshToken, of: next.clientID, request)
         }
-        guard let session = try await judge(standing, next, request) else {
+        var before = next
+        before.generation -= 1
+        guard let session = try await judge(standing, before, on: deviceID, request) else {
             throw .credentialsRefused(.tokenRefresh, reason: .account(.sessionEnded))
         }
         return session

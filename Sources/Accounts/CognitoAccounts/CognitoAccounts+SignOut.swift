@@ -84,10 +84,12 @@ extension CognitoAccounts {
         _ sealed: SealedRefreshToken, _ request: AccountRequest
     ) async throws(Refusal) -> RefreshedSession? {
         // Of a session without a record, Cognito alone knows whether it goes on.
-        guard try await withRecords(request, { try await sessions.knows(sealed) }) else {
-            return try await exchange(sealed, request)
+        let known = try await withRecords(request) { try await sessions.records.session(sealed.family) }
+        guard let known else { return try await exchange(sealed, on: nil, request) }
+        return try await flights.sessions.alone(sealed.family) { () async throws(Refusal) in
+            let standing = sessions.standingOverOthers(of: sealed.generation, in: known)
+            return try await judge(standing, sealed, on: nil, request)
         }
-        return try await judge(withRecords(request) { try await sessions.standing(of: sealed) }, sealed, request)
     }
 
     /// Whoever signs out everywhere once more is signed out: none of the user's sessions may go on.
@@ -104,6 +106,8 @@ extension CognitoAccounts {
     private func accessToken(
         for sealed: SealedRefreshToken, _ request: AccountRequest
     ) async throws(Refusal) -> Secret? {
+        let known = try await withRecords(request) { try await sessions.records.session(sealed.family) }
+        let sealed = sessions.current(sealed, in: known)
         let refresher = try refresher(for: sealed)
         let result: AuthenticationResult
         do throws(CognitoError) {
@@ -113,7 +117,7 @@ extension CognitoAccounts {
             return nil
         }
         guard result.refreshToken != nil else { return result.accessToken }
-        return try await keep(result, sealed, request).accessToken
+        return try await keep(result, sealed, on: nil, request).accessToken
     }
 
     /// A new sign-in in this very second is not meant; what this gateway knows of it is named one by one.

@@ -15,20 +15,22 @@ extension CognitoAccounts {
     }
 
     /// Exchanges the token, and begins a session with what it gave. A token that was shown before is judged as a
-    /// sealed one is that was used: the same response for 60 seconds, and the session's end after that.
+    /// sealed one is that was used: its successor again as long as nobody has used that, and the session's end after.
     func takeOver(
         _ shown: ShownRefreshToken, metadata: JSON?, _ request: AccountRequest
     ) async throws(Refusal) -> RefreshedSession {
-        let standIn = shown.standIn(poolID: settings.poolID, deviceID: shown.device?.deviceID)
-        return try await inTurn(standIn, request) { () async throws(Refusal) in
+        let deviceID = shown.device?.deviceID
+        let standIn = shown.standIn(poolID: settings.poolID, deviceID: deviceID)
+        return try await inTurn(standIn, on: deviceID, request) { (standIn) async throws(Refusal) in
             let exchanged: (result: AuthenticationResult, client: TokenClient)
             do throws(CognitoError) {
                 exchanged = try await exchange(shown, metadata)
             } catch {
-                return try await otherwise(error, standIn, request)
+                return try await otherwise(error, standIn, on: deviceID, request)
             }
             let sealed = try await begin(standIn, exchanged.result, of: exchanged.client, request)
-            let session = try await keep(exchanged.result, sealed, request, on: shown.device)
+            let session = try await keep(
+                exchanged.result, sealed, begunOn: shown.device, on: deviceID, request)
             logger.info(
                 "a session was taken over",
                 metadata: [

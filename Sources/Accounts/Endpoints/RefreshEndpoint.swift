@@ -23,6 +23,8 @@ struct RefreshEndpoint: AccountEndpoint {
 
     private let refreshToken: Secret
     private let shown: Shown
+    /// The device that shows it, as it says itself.
+    private let deviceID: String?
     private let metadata: JSON?
 
     init(_ request: AccountRequest, _ accounts: CognitoAccounts, _ call: inout AccountCall) throws(Refusal) {
@@ -34,6 +36,7 @@ struct RefreshEndpoint: AccountEndpoint {
         metadata = fields.clientMetadata(accounts.settings.choice.metadataKeys)
         try fields.check()
         call.device = device
+        deviceID = device?.deviceID
         guard let sealed = try accounts.sealedToken(in: refreshToken) else {
             var foreign = try accounts.foreignToken(in: refreshToken, of: clientID)
             (foreign.deviceKey, foreign.device) = (deviceKey, device)
@@ -50,21 +53,24 @@ struct RefreshEndpoint: AccountEndpoint {
         guard !sealed.hasExpired(at: accounts.now()) else {
             throw .credentialsRefused(.tokenRefresh, reason: .account(.expiredRefreshToken))
         }
-        guard accounts.isDevice(device?.deviceID, of: sealed) else {
-            throw .credentialsRefused(.tokenRefresh, reason: .account(.otherDevice))
-        }
-        call.device = device.bound(to: sealed.deviceID)
+        if accounts.isDevice(deviceID, of: sealed) { call.device = device.bound(to: sealed.deviceID) }
     }
 
     func perform(
         _ accounts: CognitoAccounts, _ request: AccountRequest, _ admission: inout Admission
     ) async throws(Refusal) -> AccountAnswer {
-        if case .foreign(let foreign) = shown { try await check(foreign, accounts, request, &admission.call) }
-        // One token is exchanged once: the metadata of the request that does it count.
-        let outcome = await accounts.flights.outcome(for: SHA256.hash(refreshToken.expose())) {
+        switch shown {
+        case .foreign(let foreign): try await check(foreign, accounts, request, &admission.call)
+        case .sealed(let sealed): try await accounts.requireDevice(deviceID, of: sealed, request)
+        }
+        // One token is exchanged once: the metadata of the request that does it count. The device counts for
+        // tokens that are given once more.
+        let key = SHA256.hash(refreshToken.expose() + Array("\n\(deviceID ?? "")".utf8))
+        let outcome = await accounts.flights.outcome(for: key) {
             do throws(Refusal) {
                 return switch shown {
-                case .sealed(let sealed): .success(try await accounts.exchange(sealed, metadata: metadata, request))
+                case .sealed(let sealed):
+                    .success(try await accounts.exchange(sealed, on: deviceID, metadata: metadata, request))
                 case .foreign(let foreign): .success(try await accounts.takeOver(foreign, metadata: metadata, request))
                 }
             } catch {
@@ -83,7 +89,8 @@ struct RefreshEndpoint: AccountEndpoint {
         answer["token_type"] = "Bearer"
         answer["expires_in"] = .number(JSONNumber(max(0, session.accessExpiresAt - accounts.now())))
         answer["scope"] = session.scope.map(JSON.string)
-        return AccountAnswer(.ok, answer, subject: session.subject)
+        return AccountAnswer(
+            .ok, answer, subject: session.subject, outcome: session.isGivenAgain ? .givenAgain : .succeeded)
     }
 
     /// A token that was shown before is of a session by now, which may be bound to a device.
@@ -95,9 +102,7 @@ struct RefreshEndpoint: AccountEndpoint {
         call.session = CalledSession(
             id: record.originID ?? Hexadecimal.encode(record.family), beganAt: record.signedInAt)
         let standIn = foreign.standIn(poolID: accounts.settings.poolID, deviceID: record.deviceID)
-        guard accounts.isDevice(foreign.device?.deviceID, of: standIn) else {
-            throw .credentialsRefused(.tokenRefresh, reason: .account(.otherDevice))
-        }
+        try await accounts.requireDevice(deviceID, of: standIn, request)
     }
 }
 
@@ -124,9 +129,22 @@ extension CognitoAccounts {
         return foreign
     }
 
+    /// - Throws: 401 for another device than the session's. A token that was exchanged before is reuse there: whoever has
+    ///   it has not got it with the session.
+    fileprivate func requireDevice(
+        _ deviceID: String?, of sealed: SealedRefreshToken, _ request: AccountRequest
+    ) async throws(Refusal) {
+        guard !isDevice(deviceID, of: sealed) else { return }
+        if let deviceID {
+            let standing = try await withRecords(request) { try await sessions.standing(of: sealed, on: deviceID) }
+            if case .reused = standing { _ = try await judge(standing, sealed, on: deviceID, request) }
+        }
+        throw .credentialsRefused(.tokenRefresh, reason: .account(.otherDevice))
+    }
+
     fileprivate func isDevice(_ deviceID: String?, of sealed: SealedRefreshToken) -> Bool {
         guard let bound = sealed.deviceID else { return true }
         guard let deviceID else { return !settings.requiresDevice }
-        return deviceID.hasSameBytes(as: bound)
+        return BoundDevice.isSame(deviceID, as: bound)
     }
 }

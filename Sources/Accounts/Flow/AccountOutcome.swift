@@ -4,6 +4,8 @@ package import Pipeline
 package enum AccountOutcome: Sendable {
     /// Done, without a sign-in.
     case succeeded
+    /// A refresh whose token was exchanged before, and whose successor nobody has used: the client has that once more.
+    case givenAgain
     /// Done, without a sign-in. The response shows the user, maybe after a change.
     case shown(AccountUser)
     /// The user has new tokens: by `login`, or by `challenge`.

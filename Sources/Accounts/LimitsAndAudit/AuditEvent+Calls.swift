@@ -20,6 +20,7 @@ extension AuditEvent {
         switch outcome {
         case .signedIn, .forwarded: return [event(.signedIn)]
         case .challenged: return []
+        case .givenAgain: return [event(.refreshGivenAgain)]
         case .succeeded, .shown: return kind(of: call.operation.effect).map { [event($0)] } ?? []
         case .refused(_, let reason):
             guard let kind = kind(ofRefused: call.operation, reason) else { return [] }

@@ -86,7 +86,7 @@ struct LimitsAndAudit: AccountGuard {
         guard let attributesChanged, call.operation.mayChangeUser, let subject = call.subject else { return }
         switch outcome {
         case .succeeded, .shown: await attributesChanged(subject)
-        case .signedIn, .forwarded, .challenged, .refused: break
+        case .givenAgain, .signedIn, .forwarded, .challenged, .refused: break
         }
     }
 
@@ -124,7 +124,7 @@ struct LimitsAndAudit: AccountGuard {
             _ = consume admission
             // The code was sent to the user, so its holder is the user.
             if let account = LimitedCall.account(of: call) { await limits.unlock(account: account) }
-        case .succeeded, .shown, .forwarded, .challenged, .refused: break
+        case .succeeded, .givenAgain, .shown, .forwarded, .challenged, .refused: break
         }
         return false
     }
@@ -154,6 +154,7 @@ extension AccountTally.Key {
         let name = operation.metricsName
         return [Self(operation: name, result: "success")]
             + (operation.budget == .signIn ? [Self(operation: name, result: "challenge")] : [])
+            + (operation.effect == .refreshed ? [Self(operation: name, result: "given_again")] : [])
             + operation.usualRefusals.map { Self(operation: name, result: "refused", reason: $0) }
     }
 
@@ -161,6 +162,7 @@ extension AccountTally.Key {
         let name = operation.metricsName
         switch outcome {
         case .succeeded, .shown, .signedIn, .forwarded: self.init(operation: name, result: "success")
+        case .givenAgain: self.init(operation: name, result: "given_again")
         case .challenged: self.init(operation: name, result: "challenge")
         case .refused(_, let reason): self.init(operation: name, result: "refused", reason: reason)
         }
@@ -174,7 +176,7 @@ extension SignInTally.Result {
         case .signedIn, .forwarded: self = .success
         case .challenged: self = .challenge
         case .refused: self = .refused
-        case .succeeded, .shown: return nil
+        case .succeeded, .givenAgain, .shown: return nil
         }
     }
 }
@@ -187,7 +189,7 @@ extension SessionLengths.End {
         case .refused(_, let reason):
             guard operation.effect == .refreshed else { return nil }
             self.init(reason: reason)
-        case .shown, .signedIn, .forwarded, .challenged: return nil
+        case .givenAgain, .shown, .signedIn, .forwarded, .challenged: return nil
         }
     }
 

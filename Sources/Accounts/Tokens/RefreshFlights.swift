@@ -11,6 +11,9 @@ package actor RefreshFlights<Success: Sendable> {
     /// How many callers wait for an outcome.
     private(set) var waiting = 0
 
+    /// For work of which one is done at a time for a session.
+    nonisolated let sessions = SessionQueue()
+
     package init() {}
 
     /// Joins the flight for this key, or starts it.

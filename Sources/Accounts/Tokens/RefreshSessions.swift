@@ -8,12 +8,22 @@ internal import Store
 enum RefreshStanding: Sendable {
     /// It is the newest one of its session.
     case current
-    /// It was exchanged a moment ago: the answer is given once more.
-    case retry(RefreshedSession)
-    /// It was exchanged before, and its successor is in use: one of the two who have it stole it.
+    /// It was exchanged, and nobody has used its successor: that one is given once more, however long ago it was.
+    case parent(of: UnusedSuccessor)
+    /// It was exchanged before, and its successor is in use, or another device shows it: one of the two who have it
+    /// stole it.
     case reused
     /// Its session was ended.
     case ended
+}
+
+/// The newest refresh token of a session, which nobody has used yet.
+struct UnusedSuccessor: Sendable {
+    /// The session, as it was read.
+    var record: SessionRecord
+    var token: SealedRefreshToken
+    /// The answer that it was given with; nil where that is stored no more, or its access token has expired.
+    var answer: RefreshedSession?
 }
 
 /// The session records of one pool, with what is sealed in them.
@@ -51,29 +61,51 @@ struct RefreshSessions: Sendable {
 
     // MARK: Refresh
 
-    func standing(of sealed: SealedRefreshToken) async throws -> RefreshStanding {
-        standing(of: sealed.generation, in: try await records.session(sealed.family))
-    }
-
-    func knows(_ sealed: SealedRefreshToken) async throws -> Bool {
-        try await records.session(sealed.family) != nil
+    /// - Parameter deviceID: the device that shows the token, as it says itself; nil: it does not say.
+    func standing(of sealed: SealedRefreshToken, on deviceID: String?) async throws -> RefreshStanding {
+        standing(of: sealed.generation, on: deviceID, in: try await records.session(sealed.family))
     }
 
     /// A session that is not known here began before the records did: what Cognito says of it counts.
-    func standing(of generation: Int64, in record: SessionRecord?) -> RefreshStanding {
+    func standing(of generation: Int64, on deviceID: String?, in record: SessionRecord?) -> RefreshStanding {
         guard let record else { return .current }
         guard record.endedAt == nil else { return .ended }
         // A record that is behind has lost its last steps with the machine's power.
         guard generation < record.generation else { return .current }
-        guard generation == record.generation - 1, mayRetry(record), let session = answer(of: record) else {
-            return .reused
-        }
-        return .retry(session)
+        guard generation == record.generation - 1, mayHaveAgain(record, on: deviceID), let token = newest(of: record)
+        else { return .reused }
+        guard record.answer != nil else { return .parent(of: UnusedSuccessor(record: record, token: token)) }
+        guard var answer = answer(of: record) else { return .reused }
+        answer.isGivenAgain = true
+        let isFresh = answer.accessExpiresAt > now()
+        return .parent(of: UnusedSuccessor(record: record, token: token, answer: isFresh ? answer : nil))
     }
 
-    /// Within the window, which opens once more for what a process that ended may never have given.
-    private func mayRetry(_ record: SessionRecord) -> Bool {
+    /// The standing of a token that is to end the user's other sessions. Over these the parent of an unused token has a
+    /// say within the window alone: else whoever finds an old one could sign the user out everywhere.
+    func standingOverOthers(of generation: Int64, in record: SessionRecord?) -> RefreshStanding {
+        let standing = standing(of: generation, on: nil, in: record)
+        guard case .parent(let successor) = standing, !isInWindow(successor.record) else { return standing }
+        return .reused
+    }
+
+    /// Whether whoever shows the parent of an unused token may have that one once more: of a session with a device, only
+    /// that device. One that does not say which it is may within the window.
+    private func mayHaveAgain(_ record: SessionRecord, on deviceID: String?) -> Bool {
+        guard let bound = record.deviceID else { return true }
+        guard let deviceID else { return isInWindow(record) }
+        return BoundDevice.isSame(deviceID, as: bound)
+    }
+
+    private func isInWindow(_ record: SessionRecord) -> Bool {
         LostAnswers.isOpen(refreshedAt: record.refreshedAt, retryUntil: record.retryUntil, now: now())
+    }
+
+    /// The token to ask Cognito with: the newest refresh token of the provider's under the same number. The
+    /// token that is shown may have an older one, where its parent was shown meanwhile.
+    func current(_ sealed: SealedRefreshToken, in record: SessionRecord?) -> SealedRefreshToken {
+        guard let record, record.generation == sealed.generation, let newest = newest(of: record) else { return sealed }
+        return newest
     }
 
     /// Keeps the answer before it is given, so that whoever does not get it can ask once more.
@@ -83,7 +115,8 @@ struct RefreshSessions: Sendable {
     ///   - device: for a session without a record.
     /// - Returns: how the token before stands now: ``RefreshStanding/current`` if this answer is the one to give.
     func advance(
-        to sealed: SealedRefreshToken, _ session: RefreshedSession, on device: DeviceInfo? = nil
+        to sealed: SealedRefreshToken, _ session: RefreshedSession, begunOn device: DeviceInfo? = nil,
+        on deviceID: String?
     ) async throws -> RefreshStanding {
         let record = SessionRecord(
             family: sealed.family, poolID: poolID, subject: sealed.subject, originID: sealed.originID,
@@ -93,7 +126,23 @@ struct RefreshSessions: Sendable {
             refreshedAt: now(), endsAt: sealed.expiresAt)
         switch try await records.advance(to: record) {
         case .taken: return .current
-        case .overtaken(let record): return standing(of: sealed.generation - 1, in: record)
+        case .overtaken(let record): return standing(of: sealed.generation - 1, on: deviceID, in: record)
+        }
+    }
+
+    /// Stores an unused token with a new answer, before that is given.
+    ///
+    /// - Parameter session: the token, under the number that it had, and what came with it.
+    /// - Returns: as ``advance(to:_:begunOn:on:)``.
+    func renew(
+        _ successor: UnusedSuccessor, as session: RefreshedSession, on deviceID: String?
+    ) async throws -> RefreshStanding {
+        var record = successor.record
+        record.token = session.refreshToken.expose()
+        (record.answer, record.refreshedAt) = (try seal(session).expose(), now())
+        switch try await records.renew(successor.record, as: record) {
+        case .taken: return .current
+        case .overtaken(let record): return standing(of: successor.token.generation - 1, on: deviceID, in: record)
         }
     }
 
@@ -153,12 +202,17 @@ struct RefreshSessions: Sendable {
         return try SealedText.seal(writer.bytes, as: .answer, with: keys, poolID: poolID)
     }
 
-    /// Whether a token is the newest one of a session: an answer of another row, which opens just as well, is not given.
-    private func isToken(_ text: Secret, of record: SessionRecord) -> Bool {
+    /// The newest token of a session; nil where its key is gone.
+    private func newest(of record: SessionRecord) -> SealedRefreshToken? { token(Secret(record.token), of: record) }
+
+    /// Nil for a token that is not the newest one of the session: one of another row, which opens just as well, is not
+    /// given.
+    private func token(_ text: Secret, of record: SessionRecord) -> SealedRefreshToken? {
         let token = try? SealedRefreshToken(opening: text, with: keys, poolID: poolID)
-        guard let token else { return false }
-        return token.family == record.family && token.generation == record.generation
-            && token.subject.hasSameBytes(as: record.subject)
+        guard let token, token.family == record.family, token.generation == record.generation,
+            token.subject.hasSameBytes(as: record.subject)
+        else { return nil }
+        return token
     }
 
     private func answer(of record: SessionRecord) -> RefreshedSession? {
@@ -168,7 +222,7 @@ struct RefreshSessions: Sendable {
         var reader = ByteReader(plain)
         guard let refreshToken = reader.readField(), let accessToken = reader.readField(),
             let idToken = reader.readOptional(), let scope = reader.readOptional(), let subject = reader.readText(),
-            let expiresAt = reader.readInteger(), reader.isAtEnd, isToken(Secret(refreshToken), of: record)
+            let expiresAt = reader.readInteger(), reader.isAtEnd, token(Secret(refreshToken), of: record) != nil
         else { return nil }
         return RefreshedSession(
             refreshToken: Secret(refreshToken), accessToken: Secret(accessToken),
@@ -188,6 +242,8 @@ struct RefreshedSession: Sendable {
     var accessExpiresAt: Int64
     /// False where the records could not be brought to it.
     var isStored = true
+    /// Whether it was given for the same token before.
+    var isGivenAgain = false
 
     /// The user whom the tokens are of; nil for tokens that cannot be read.
     var user: AccountUser? {

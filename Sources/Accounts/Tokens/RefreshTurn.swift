@@ -5,8 +5,8 @@ internal import Store
 
 /// The turn to ask the identity provider for the successor of a token, over all gateways.
 enum RefreshTurn: Sendable {
-    /// It is the caller's. The lease is nil where no other gateway can ask.
-    case own(RefreshLease?)
+    /// It is the caller's. The lease is nil where no other gateway can ask, and the session where it is not stored.
+    case own(RefreshLease?, SessionRecord?)
     /// It is nobody's: the token has a successor, or its session has ended.
     case past(SessionRecord)
     /// It is another gateway's, which took longer than a client waits.
@@ -53,8 +53,8 @@ struct RefreshTurns: Sendable {
                 throw error
             }
             switch step {
-            case .taken: return .own(lease)
-            case .unshared: return .own(nil)
+            case .taken(let record): return .own(lease, record)
+            case .unshared(let record): return .own(nil, record)
             case .passed(let record): return .past(record)
             case .held: break
             }
@@ -129,31 +129,54 @@ struct RefreshTurns: Sendable {
 }
 
 extension CognitoAccounts {
-    /// Has one gateway at a time ask Cognito about a token.
+    /// Has one caller at a time ask Cognito for a session, over all gateways.
     ///
-    /// - Parameter work: asks, and keeps what comes of it.
+    /// - Parameters:
+    ///   - deviceID: as in ``RefreshSessions/standing(of:on:)``.
+    ///   - work: asks with a token, which is the one that is shown or stands for it, and keeps what comes of it.
     /// - Returns: the result of `work`, or the answer that was given for the token before.
     func inTurn(
-        _ sealed: SealedRefreshToken, _ request: AccountRequest,
-        _ work: () async throws(Refusal) -> RefreshedSession
+        _ sealed: SealedRefreshToken, on deviceID: String?, _ request: AccountRequest,
+        _ work: (SealedRefreshToken) async throws(Refusal) -> RefreshedSession
     ) async throws(Refusal) -> RefreshedSession {
-        let lease = RefreshLease(family: sealed.family, generation: sealed.generation, holder: random(16))
-        switch try await withRecords(request, { try await turns.turn(lease, logger) }) {
-        case .own(let lease):
-            let session = try await turns.holding(lease, logger, work)
-            if let lease, !session.isStored { turns.letGo(lease, logger) }
-            return session
-        case .past(let record):
-            let standing = sessions.standing(of: sealed.generation, in: record)
-            guard let session = try await judge(standing, sealed, request) else {
-                throw .credentialsRefused(.tokenRefresh, reason: .account(.sessionEnded))
+        try await flights.sessions.alone(sealed.family) { () async throws(Refusal) in
+            switch try await turn(sealed.family, sealed.generation, request) {
+            case .own(let lease, let record):
+                return try await holding(lease) { () async throws(Refusal) in
+                    try await work(sessions.current(sealed, in: record))
+                }
+            case .past(let record):
+                let standing = sessions.standing(of: sealed.generation, on: deviceID, in: record)
+                guard let session = try await judge(standing, sealed, on: deviceID, request) else {
+                    throw .credentialsRefused(.tokenRefresh, reason: .account(.sessionEnded))
+                }
+                return session
+            case .others: throw refreshUnderWay(request)
             }
-            return session
-        case .others:
-            logger.warning(
-                "another gateway's refresh of the same token takes too long",
-                metadata: ["request_id": "\(request.requestID)"])
-            throw .retryLater(.serviceUnavailable, after: 5, reason: .account(.refreshUnderWay))
         }
+    }
+
+    /// - Parameter generation: of the session's newest token, as far as the caller knows.
+    func turn(
+        _ family: [UInt8], _ generation: Int64, _ request: AccountRequest
+    ) async throws(Refusal) -> RefreshTurn {
+        let lease = RefreshLease(family: family, generation: generation, holder: random(16))
+        return try await withRecords(request) { try await turns.turn(lease, logger) }
+    }
+
+    /// - Parameter work: keeps what it returns, which ends the lease; or returns what is not stored, or was before.
+    func holding(
+        _ lease: RefreshLease?, _ work: () async throws(Refusal) -> RefreshedSession
+    ) async throws(Refusal) -> RefreshedSession {
+        let session = try await turns.holding(lease, logger, work)
+        if let lease, !session.isStored || session.isGivenAgain { turns.letGo(lease, logger) }
+        return session
+    }
+
+    func refreshUnderWay(_ request: AccountRequest) -> Refusal {
+        logger.warning(
+            "another gateway's refresh of the same token takes too long",
+            metadata: ["request_id": "\(request.requestID)"])
+        return .retryLater(.serviceUnavailable, after: 5, reason: .account(.refreshUnderWay))
     }
 }

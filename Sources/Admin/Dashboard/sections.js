@@ -31,7 +31,7 @@ function showSignInFigures(readings) {
   say(element("sign-ins"), minute(calls(isLogin("success"))));
   say(element("sign-in-failures"), minute(refused));
   dress(element("sign-in-failures"), "second");
-  const refreshed = calls((labels) => labels.operation === "refresh" && labels.result === "success");
+  const refreshed = calls((labels) => labels.operation === "refresh" && isDone(labels.result, "success"));
   const locked = readings.increase("gatehouse_account_limits_total", LONG);
   say(element("sign-in-note"), `${minute(refreshed)} refreshes a minute · ${count(locked)} refused by limits`);
 }
@@ -113,12 +113,15 @@ function showRoutes(readings) {
   say(element("route-note"), more > 0 ? `and ${plural(more, "route")} with fewer requests` : "");
 }
 
+/** Whether a call counts under a result. A refresh that gave its unused successor again is a success. */
+const isDone = (result, column) => result === column || (column === "success" && result === "given_again");
+
 function showAccountCalls(readings) {
   const metric = "gatehouse_account_calls_total";
   fill("calls", readings.by(metric, "operation", LONG).map((row) => [
     row.name,
     ...["success", "challenge", "refused"].map((result) => ({
-      text: count(readings.increase(metric, LONG, (labels) => labels.operation === row.name && labels.result === result)),
+      text: count(readings.increase(metric, LONG, (labels) => labels.operation === row.name && isDone(labels.result, result))),
       kind: "number",
     })),
     { text: count(row.total), kind: "number" },

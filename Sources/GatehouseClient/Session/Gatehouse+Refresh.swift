@@ -197,7 +197,9 @@ extension Gatehouse {
             let tokens: TokensResponse = try await send(call)
             new.accept(tokens, now: gatewayNow)
         case .apple:
-            let call = AccountCall(.post, "refresh", of: .session, bearer: session.accessToken, repeats: 1)
+            // Of a session with a device, a lost response comes again to that device alone.
+            let body = ["device_info": await device().json]
+            let call = AccountCall(.post, "refresh", of: .session, body: body, bearer: session.accessToken, repeats: 1)
             let response: SessionResponse = try await send(call)
             new.accept(response, now: gatewayNow)
         }

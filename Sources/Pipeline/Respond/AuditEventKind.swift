@@ -9,6 +9,8 @@ package enum AuditEventKind: String, Sendable, CaseIterable {
     case passwordReset = "password_reset"
     case passwordChanged = "password_changed"
     case refreshed
+    /// An app has its newest token once more, because it showed the one before and nobody has used the newest.
+    case refreshGivenAgain = "refresh_given_again"
     case refreshReused = "refresh_reused"
     case lockedOut = "locked_out"
     case userDeleted = "user_deleted"

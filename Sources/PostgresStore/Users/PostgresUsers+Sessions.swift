@@ -33,6 +33,25 @@ extension PostgresUsers: UserSessionRecords {
         return .overtaken(try await session(record.id)?.session)
     }
 
+    package func renew(_ known: UserSessionRecord, as record: UserSessionRecord) async throws -> UserSessionStep {
+        let sql = """
+            UPDATE user_sessions AS s SET successor = $1::bytea, retry_until = 0, refreshed_at = $2, expires_at = $3,
+                ends_at = $4
+            WHERE s.id = $5 AND s.rotation = $6 AND s.refreshed_at = $7 AND s.ended_at IS NULL
+                AND EXISTS (SELECT FROM users AS u WHERE u.id = s.user_id AND u.disabled_at IS NULL)
+            """
+        let isTaken =
+            try await store.run(
+                sql,
+                [
+                    .optional(record.successor), .integer(record.refreshedAt), .integer(record.expiresAt),
+                    .integer(record.endsAt), .text(known.id), .integer(known.rotation), .integer(known.refreshedAt),
+                ]) > 0
+        if isTaken { return .taken }
+        // The write has waited for whoever was faster, so that this sees what they wrote.
+        return .overtaken(try await session(known.id)?.session)
+    }
+
     package func end(_ id: String, at now: Int64) async throws -> Bool {
         try await store.run(
             "UPDATE user_sessions SET ended_at = $1, successor = NULL WHERE id = $2 AND ended_at IS NULL",

@@ -9,8 +9,8 @@ extension AccountOperation {
         metricsName: "logout")
 }
 
-/// `POST logout`: this session, or all of the user's. Over others only the newest token of a session has a say, or one
-/// that may be exchanged once more: else whoever keeps an old one could sign the user out at will.
+/// `POST logout`: this session, or all of the user's. Over others only the newest token of a session has a say, or the
+/// one before within the window: else whoever keeps an old one could sign the user out at will.
 struct SessionLogoutEndpoint: AccountEndpoint {
     static let operation = AccountOperation.sessionLogout
 
@@ -42,7 +42,7 @@ struct SessionLogoutEndpoint: AccountEndpoint {
 
     private func end(_ caller: SessionCaller, _ sessions: UserSessions, _ requestID: String) async throws(Refusal) {
         guard isEverywhere else { return try await sessions.end(caller.sessionID, requestID: requestID) }
-        guard try await sessions.mayRefresh(caller, requestID: requestID) else { return }
+        guard try await sessions.mayEndOthers(caller, requestID: requestID) else { return }
         _ = try await sessions.endAll(of: caller.userID, also: caller.sessionID, requestID: requestID)
     }
 }

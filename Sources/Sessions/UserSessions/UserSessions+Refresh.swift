@@ -9,11 +9,14 @@ internal import Store
 
 /// The exchange of tokens.
 extension UserSessions {
-    func refresh(_ caller: SessionCaller, requestID: String) async throws(Refusal) -> Secret {
-        let flight = SHA256.hash(Array("\(caller.sessionID).\(caller.rotation)".utf8))
+    /// - Parameter deviceID: the device that shows the token, as it says itself; nil: it does not say.
+    func refresh(
+        _ caller: SessionCaller, on deviceID: String?, requestID: String
+    ) async throws(Refusal) -> SessionSuccessor {
+        let flight = SHA256.hash(Array("\(caller.sessionID).\(caller.rotation)\n\(deviceID ?? "")".utf8))
         let outcome = await flights.outcome(for: flight) {
             do throws(Refusal) {
-                return .success(try await exchange(caller, requestID))
+                return .success(try await exchange(caller, on: deviceID, requestID))
             } catch {
                 return .failure(error)
             }
@@ -21,52 +24,71 @@ extension UserSessions {
         return try outcome.get()
     }
 
-    private func exchange(_ caller: SessionCaller, _ requestID: String) async throws(Refusal) -> Secret {
+    private func exchange(
+        _ caller: SessionCaller, on deviceID: String?, _ requestID: String
+    ) async throws(Refusal) -> SessionSuccessor {
         guard let key = keys.signing else { throw unavailable(.sessionKeysUnavailable, requestID) }
         let known = try await withRecords(requestID) { try await records.session(caller.sessionID) }
         // A deleted user has no sessions either.
         guard let (session, user) = known, user.id.hasSameBytes(as: caller.userID) else { throw Self.ended }
         guard user.disabledAt == nil else { throw Refusal(.userDisabled, reason: .account(.userDisabled)) }
-        if let token = try await judge(session, caller, requestID) { return token }
-        let next = try successor(of: session, caller)
+        if try await isUnusedParent(caller, of: session, on: deviceID, requestID) {
+            return try await again(session, user, key, caller, on: deviceID, requestID)
+        }
+        if let deviceID, !isDevice(deviceID, of: session) {
+            throw .tokenInvalid(.tokenRefresh, reason: .account(.otherDevice))
+        }
+        var next = session
+        next.rotation = caller.rotation + 1
+        next.previousExpiresAt = max(session.previousExpiresAt, caller.expiresAt)
+        try bringOn(&next)
         let token = try sign(next, user, key, requestID)
-        return try await keep(next, token, after: session, caller, requestID)
+        return try await keep(next, token, caller, on: deviceID, requestID)
     }
 
-    /// Whether a token could be exchanged, as far as the records say: one that is good without them is good for a
-    /// session that they do not have.
+    /// Whether a token may end the user's other sessions, as far as the records say: one that is good without them is
+    /// good for a session that they do not have. The parent of an unused token may within the window alone: else whoever
+    /// finds an old one could sign the user out everywhere.
     ///
     /// - Returns: false for a session that was ended.
-    /// - Throws: 401 for a token whose successor is in use. Its session has ended then.
-    func mayRefresh(_ caller: SessionCaller, requestID: String) async throws(Refusal) -> Bool {
+    /// - Throws: 401 for a token that was replaced. Its session has ended then.
+    func mayEndOthers(_ caller: SessionCaller, requestID: String) async throws(Refusal) -> Bool {
         let known = try await withRecords(requestID) { try await records.session(caller.sessionID) }
         guard let (session, _) = known else { return caller.expiresAt > now() }
         guard session.endedAt == nil else { return false }
-        _ = try await judge(session, caller, requestID)
+        let isParent = try await isUnusedParent(caller, of: session, on: nil, requestID)
+        if isParent, !isInWindow(session) { throw try await reused(caller, session, requestID) }
         return true
     }
 
     /// How a token stands in its session.
     ///
-    /// - Returns: the successor that was given for it before; nil for the newest token.
-    private func judge(
-        _ session: UserSessionRecord, _ caller: SessionCaller, _ requestID: String
-    ) async throws(Refusal) -> Secret? {
+    /// - Returns: false for the newest token; true for the one before, where that is to be given once more.
+    func isUnusedParent(
+        _ caller: SessionCaller, of session: UserSessionRecord, on deviceID: String?, _ requestID: String
+    ) async throws(Refusal) -> Bool {
         guard session.endedAt == nil else { throw Self.ended }
         // A record that is behind has lost its last steps with the machine's power.
         guard caller.rotation < session.rotation else {
             guard isOfPast(caller) || isNewest(caller, of: session) else {
                 throw .tokenInvalid(reason: .token(.issuedInFuture))
             }
-            return nil
+            return false
         }
-        if caller.rotation == session.rotation - 1, mayRetry(session), let token = successor(in: session) {
-            return token
-        }
+        if caller.rotation == session.rotation - 1, mayHaveAgain(session, on: deviceID) { return true }
+        throw try await reused(caller, session, requestID)
+    }
+
+    /// Ends the session of a token that was used again.
+    ///
+    /// - Returns: the refusal of the call.
+    private func reused(
+        _ caller: SessionCaller, _ session: UserSessionRecord, _ requestID: String
+    ) async throws(Refusal) -> Refusal {
         // By a clock that was set back nobody can tell how long ago the successor was given.
-        guard isOfPast(caller) else { throw .tokenInvalid(reason: .token(.issuedInFuture)) }
+        guard isOfPast(caller) else { return .tokenInvalid(reason: .token(.issuedInFuture)) }
         try await endReused(session, requestID)
-        throw .tokenInvalid(.tokenRefresh, reason: .account(.refreshTokenReused))
+        return .tokenInvalid(.tokenRefresh, reason: .account(.refreshTokenReused))
     }
 
     private func isOfPast(_ caller: SessionCaller) -> Bool {
@@ -78,15 +100,10 @@ extension UserSessions {
         caller.rotation == session.rotation && caller.issuedAt == session.refreshedAt
     }
 
-    /// Within the window, which opens once more for what a process that ended may never have given.
-    private func mayRetry(_ session: UserSessionRecord) -> Bool {
-        LostAnswers.isOpen(refreshedAt: session.refreshedAt, retryUntil: session.retryUntil, now: now())
-    }
-
-    /// The next step of a session that may still go on.
-    private func successor(
-        of session: UserSessionRecord, _ caller: SessionCaller
-    ) throws(Refusal) -> UserSessionRecord {
+    /// Brings a session to now.
+    ///
+    /// - Throws: 401 for one that may go on no more.
+    func bringOn(_ session: inout UserSessionRecord) throws(Refusal) {
         let now = now()
         guard now < session.authTime + settings.absoluteLifetime else {
             throw .tokenInvalid(.tokenRefresh, reason: .account(.sessionTooOld))
@@ -94,27 +111,17 @@ extension UserSessions {
         guard now < session.refreshedAt + settings.idleLifetime else {
             throw .tokenInvalid(.tokenRefresh, reason: .account(.sessionIdle))
         }
-        var next = session
-        next.rotation = caller.rotation + 1
-        next.refreshedAt = now
-        next.previousExpiresAt = max(session.previousExpiresAt, caller.expiresAt)
-        bringTimes(of: &next)
-        return next
+        session.refreshedAt = now
+        bringTimes(of: &session)
     }
 
     /// The token is kept before it is given, so that whoever does not get it can ask once more.
     private func keep(
-        _ next: UserSessionRecord, _ token: Secret, after session: UserSessionRecord, _ caller: SessionCaller,
+        _ next: UserSessionRecord, _ token: Secret, _ caller: SessionCaller, on deviceID: String?,
         _ requestID: String
-    ) async throws(Refusal) -> Secret {
+    ) async throws(Refusal) -> SessionSuccessor {
         var next = next
-        do {
-            let sealed = try SealedText.seal(
-                token.expose(), as: .session, with: sealingKeys, poolID: issuer.issuer)
-            next.successor = sealed.expose()
-        } catch {
-            throw unavailable(.sealingFailed, requestID)
-        }
+        next.successor = try seal(token, requestID)
         let step = try await withRecords(requestID) { [next] in try await records.advance(to: next) }
         switch step {
         case .taken:
@@ -122,27 +129,13 @@ extension UserSessions {
                 SupersededSession(
                     id: next.id, rotation: next.rotation, refreshedAt: next.refreshedAt,
                     expiresAt: next.previousExpiresAt + issuer.skew))
-            return token
-        case .overtaken(let session):
-            // Another process was faster, or the session was ended meanwhile.
-            guard let session, let given = try await judge(session, caller, requestID) else { throw Self.ended }
-            return given
+            return SessionSuccessor(token: token)
+        case .overtaken: return try await overtaken(caller, on: deviceID, requestID)
         }
     }
 
-    private func successor(in session: UserSessionRecord) -> Secret? {
-        guard let sealed = session.successor else { return nil }
-        let plain = try? SealedText.open(
-            Secret(sealed), as: .session, with: sealingKeys, poolID: issuer.issuer)
-        // One of another row, which opens just as well, is not given.
-        guard let token = plain.map({ Secret($0) }), let called = caller(of: token),
-            called.sessionID.hasSameBytes(as: session.id), called.rotation == session.rotation
-        else { return nil }
-        return token
-    }
-
     /// RFC 9700, 4.14.2: who of the two is the thief can't be told, so the session ends for both.
-    private func endReused(_ session: UserSessionRecord, _ requestID: String) async throws(Refusal) {
+    func endReused(_ session: UserSessionRecord, _ requestID: String) async throws(Refusal) {
         try await UnawaitedReuse.refuse(requestID: requestID, logger)
         logger.warning(
             "a session's token was used again: the session has been ended", metadata: ["request_id": "\(requestID)"])
@@ -168,5 +161,5 @@ extension UserSessions {
         _ = try await withRecords(requestID) { try await records.end(session.id, at: now()) }
     }
 
-    private static var ended: Refusal { .tokenInvalid(.tokenRefresh, reason: .account(.sessionEnded)) }
+    static var ended: Refusal { .tokenInvalid(.tokenRefresh, reason: .account(.sessionEnded)) }
 }

@@ -17,7 +17,7 @@ package struct UserSessions: Sendable {
     let keys: any SessionKeys
     let sealingKeys: SealingKeyRing
     let revocations: any SessionRevocations
-    let flights: RefreshFlights<Secret>
+    let flights: RefreshFlights<SessionSuccessor>
     let now: @Sendable () -> Int64
     let random: @Sendable (Int) -> [UInt8]
     let logger: Logger

@@ -65,6 +65,24 @@ extension StoredUsers: UserSessionRecords {
         }
     }
 
+    package func renew(_ known: UserSessionRecord, as record: UserSessionRecord) async throws -> UserSessionStep {
+        try await store.write { database in
+            let statement = try database.cachedStatement(
+                sql: """
+                    UPDATE user_sessions SET successor = ?, retry_until = 0, refreshed_at = ?, expires_at = ?, ends_at = ?
+                    WHERE id = ? AND rotation = ? AND refreshed_at = ? AND ended_at IS NULL
+                        AND EXISTS (SELECT 1 FROM users WHERE id = user_id AND disabled_at IS NULL)
+                    RETURNING rotation
+                    """)
+            let arguments: StatementArguments = [
+                record.successor.map { Data($0) }, record.refreshedAt, record.expiresAt, record.endsAt, known.id,
+                known.rotation, known.refreshedAt,
+            ]
+            let isTaken = try Int64.fetchOne(statement, arguments: arguments) != nil
+            return isTaken ? .taken : .overtaken(try Self.session(known.id, in: database))
+        }
+    }
+
     package func end(_ id: String, at now: Int64) async throws -> Bool {
         try await store.write { try !Self.end($0, "id = ?", id, at: now).isEmpty }
     }

@@ -161,6 +161,14 @@ package protocol UserSessionRecords: Sendable {
     /// Takes a session on to this token, if it goes on and has the token before this one.
     func advance(to record: UserSessionRecord) async throws -> UserSessionStep
 
+    /// Gives the newest token other times, under the same number, if the session goes on and has come no further since it
+    /// was read.
+    ///
+    /// - Parameters:
+    ///   - known: the session as it was read.
+    ///   - record: the same session with another successor and other times.
+    func renew(_ known: UserSessionRecord, as record: UserSessionRecord) async throws -> UserSessionStep
+
     /// - Returns: whether it went on until now.
     func end(_ id: String, at now: Int64) async throws -> Bool
 

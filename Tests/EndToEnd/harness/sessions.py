@@ -127,8 +127,8 @@ class App(Account):
     def validate(self, token: str | None):
         return self._call("POST", "validate", token)
 
-    def refresh(self, token: str | None):
-        return self._call("POST", "refresh", token)
+    def refresh(self, token: str | None, **body):
+        return self._call("POST", "refresh", token, body or None)
 
     def logout(self, token: str | None = None, **body):
         return self._call("POST", "logout", token, body or None)

@@ -42,6 +42,35 @@ struct UserSessionRecordsTests {
         #expect(try await records.users.advance(to: SharedRecords.session("none", rotation: 1)) == .overtaken(nil))
     }
 
+    @Test("A token that is given again keeps its number, once for each reading", arguments: RecordStores.installed)
+    func renewed(store: RecordStores) async throws {
+        let records = try await store.open()
+        try await begin(records, SharedRecords.session("s"))
+        var known = SharedRecords.session("s", rotation: 1)
+        known.previousExpiresAt = Self.now + 60
+        #expect(try await records.users.advance(to: known) == .taken)
+        var renewed = known
+        (renewed.successor, renewed.refreshedAt) = ([7], Self.now + 90)
+        (renewed.expiresAt, renewed.endsAt) = (Self.now + 200, Self.now + 700)
+        #expect(try await records.users.renew(known, as: renewed) == .taken)
+        #expect(try await records.others.session("s")?.session == renewed)
+        var late = known
+        (late.successor, late.refreshedAt) = ([8], Self.now + 91)
+        #expect(try await records.others.renew(known, as: late) == .overtaken(renewed), "somebody else was faster")
+        _ = try await records.users.setDisabled(at: 7, of: "id-ada")
+        #expect(try await records.others.renew(renewed, as: late) == .overtaken(renewed))
+        _ = try await records.users.setDisabled(at: nil, of: "id-ada")
+        let next = SharedRecords.session("s", rotation: 2)
+        #expect(try await records.users.advance(to: next) == .taken)
+        let step = try await records.others.renew(renewed, as: late)
+        #expect(step == .overtaken(try await records.users.session("s")?.session), "it was used")
+        #expect(try await records.users.session("s")?.session.rotation == 2)
+        #expect(try await records.users.end("s", at: Self.now + 99))
+        let used = try #require(try await records.users.session("s")?.session)
+        #expect(try await records.others.renew(used, as: late) == .overtaken(used))
+        #expect(try await records.others.renew(SharedRecords.session("none"), as: late) == .overtaken(nil))
+    }
+
     @Test("A session that has ended, or whose user is disabled, takes no step", arguments: RecordStores.installed)
     func ended(store: RecordStores) async throws {
         let records = try await store.open()

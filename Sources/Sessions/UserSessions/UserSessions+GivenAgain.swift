@@ -1,0 +1,92 @@
+internal import Accounts
+internal import Cryptography
+internal import Encoding
+internal import Keys
+internal import Pipeline
+internal import Sealing
+internal import Store
+
+/// The result of a refresh.
+package struct SessionSuccessor: Sendable {
+    var token: Secret
+    /// Whether it was given for the same token before.
+    var isGivenAgain = false
+}
+
+/// Tokens that were lost: whoever shows the parent of one that was never refreshed with has that one once more.
+extension UserSessions {
+    /// Whether whoever shows the parent of an unused token may have that one once more: of a session with a device, only
+    /// that device. One that does not say which it is may within the window.
+    func mayHaveAgain(_ session: UserSessionRecord, on deviceID: String?) -> Bool {
+        guard let bound = session.deviceID else { return true }
+        guard let deviceID else { return isInWindow(session) }
+        return BoundDevice.isSame(deviceID, as: bound)
+    }
+
+    func isInWindow(_ session: UserSessionRecord) -> Bool {
+        LostAnswers.isOpen(refreshedAt: session.refreshedAt, retryUntil: session.retryUntil, now: now())
+    }
+
+    /// Whether it is the session's device. Any is of a session without one.
+    func isDevice(_ deviceID: String, of session: UserSessionRecord) -> Bool {
+        guard let bound = session.deviceID else { return true }
+        return BoundDevice.isSame(deviceID, as: bound)
+    }
+
+    /// The newest token of a session: as it was given, or signed once more with the same number and times. One that has
+    /// expired gets new times under its number, which all who have that number go on with.
+    func again(
+        _ session: UserSessionRecord, _ user: UserRecord, _ key: AssertionKey, _ caller: SessionCaller,
+        on deviceID: String?, _ requestID: String
+    ) async throws(Refusal) -> SessionSuccessor {
+        var given: Secret?
+        if let sealed = session.successor {
+            given = successor(Secret(sealed), of: session)
+            // A text that does not open, or is of another row, was put there by somebody else, or its key is gone.
+            guard given != nil else {
+                try await endReused(session, requestID)
+                throw .tokenInvalid(.tokenRefresh, reason: .account(.refreshTokenReused))
+            }
+        }
+        var renewed = session
+        try bringOn(&renewed)
+        guard session.expiresAt <= now() else {
+            let token = if let given { given } else { try sign(session, user, key, requestID) }
+            return SessionSuccessor(token: token, isGivenAgain: true)
+        }
+        let token = try sign(renewed, user, key, requestID)
+        renewed.successor = try seal(token, requestID)
+        let step = try await withRecords(requestID) { [renewed] in try await records.renew(session, as: renewed) }
+        guard case .taken = step else { return try await overtaken(caller, on: deviceID, requestID) }
+        return SessionSuccessor(token: token, isGivenAgain: true)
+    }
+
+    /// Another process was faster, or the session was ended meanwhile: the token that is stored now.
+    func overtaken(
+        _ caller: SessionCaller, on deviceID: String?, _ requestID: String
+    ) async throws(Refusal) -> SessionSuccessor {
+        guard let key = keys.signing else { throw unavailable(.sessionKeysUnavailable, requestID) }
+        let known = try await withRecords(requestID) { try await records.session(caller.sessionID) }
+        guard let (session, user) = known, user.id.hasSameBytes(as: caller.userID), user.disabledAt == nil,
+            try await isUnusedParent(caller, of: session, on: deviceID, requestID)
+        else { throw Self.ended }
+        return try await again(session, user, key, caller, on: deviceID, requestID)
+    }
+
+    func seal(_ token: Secret, _ requestID: String) throws(Refusal) -> [UInt8] {
+        do {
+            return try SealedText.seal(token.expose(), as: .session, with: sealingKeys, poolID: issuer.issuer).expose()
+        } catch {
+            throw unavailable(.sealingFailed, requestID)
+        }
+    }
+
+    /// Nil for one of another row, which opens just as well.
+    private func successor(_ sealed: Secret, of session: UserSessionRecord) -> Secret? {
+        let plain = try? SealedText.open(sealed, as: .session, with: sealingKeys, poolID: issuer.issuer)
+        guard let token = plain.map({ Secret($0) }), let called = caller(of: token),
+            called.sessionID.hasSameBytes(as: session.id), called.rotation == session.rotation
+        else { return nil }
+        return token
+    }
+}
