@@ -115,7 +115,7 @@ struct KeychainStoreTests {
         #expect(try store().replace(one, with: two))
     }
 
-    @Test("An access group that an update of the app adds finds the session, and moves it")
+    @Test("amplify-swift#2508: an access group that an update of the app adds finds the session, and moves it")
     func accessGroupAdded() throws {
         #expect(try store().replace(nil, with: one))
         keychain.groups = ["TEAM.app", "TEAM.shared"]
@@ -144,6 +144,21 @@ struct KeychainStoreTests {
         keychain.meanwhile = (.add, { [one] () throws in #expect(try other.read() == one) })
         #expect(try store(group: "TEAM.shared").read() == one)
         #expect(keychain.stored.map(\.attributes.accessGroup) == ["TEAM.shared"])
+    }
+
+    @Test("A sign-out while the item is locked with the device is noted, and shows nobody after the unlock")
+    func signOutLocked() async throws {
+        let store = store(accessibility: .whenUnlocked)
+        let scene = Scene(store: store)
+        let client = try await scene.signedIn()
+        keychain.lock = .locked
+        await client.signOut()
+        #expect(await scene.client().restore() == .locked)
+        keychain.lock = .unlocked
+        #expect(storedMembers(try store.read()) != nil)
+        #expect(await scene.client().restore() == .signedOut(.requested))
+        #expect(storedMembers(try store.read()) == nil)
+        #expect(keychain.stored.map(\.attributes.service) == ["com.example"])
     }
 
     @Test("An item without a digest, which something else wrote, can be replaced")

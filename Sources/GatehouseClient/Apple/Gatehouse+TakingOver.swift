@@ -22,7 +22,7 @@ extension Gatehouse {
     }
 
     private func takenOver(_ sources: [LegacyTokens]) async throws -> User? {
-        guard await restore() != .locked else { throw GatehouseError.deviceLocked }
+        guard await restore() != .locked else { throw unreadable }
         for source in sources where isUnused {
             guard let token = try await storing({ try await source.read() }), !token.token.text.isEmpty else {
                 continue
@@ -56,7 +56,7 @@ extension Gatehouse {
         try await storing {
             let storing = try await self.store(new, inPlaceOf: token.token)
             guard self.session?.generation == new.generation else { return }
-            guard case .stored = storing else { return self.take(self.stored) }
+            guard case .stored = storing else { return self.take(self.stored, or: .elsewhere) }
             let found = try await self.store.read().map { try JSONDecoder().decode(StoredItem.self, from: $0) }
             guard found?.session?.generation == new.generation else {
                 throw StoreFailure.failed("the session could not be read back")

@@ -18,6 +18,11 @@ public struct KeychainStore: SessionStore {
         query = KeychainQuery(service: service, account: "session", accessGroup: accessGroup)
     }
 
+    /// An item that can also be written while the device is locked.
+    public var signOuts: (any SessionStore)? {
+        KeychainStore(keychain, service: query.service + ".ended", accessGroup: query.accessGroup)
+    }
+
     public func read() throws -> Data? { try found()?.data }
 
     public func replace(_ old: Data?, with new: Data?) throws -> Bool {

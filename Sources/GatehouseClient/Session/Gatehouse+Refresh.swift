@@ -94,6 +94,7 @@ extension Gatehouse {
         let found: Data?
         do {
             found = try await store.read()
+            over.formUnion(try await notedSignOuts())
         } catch StoreFailure.locked {
             throw GatehouseError.deviceLocked
         } catch {
@@ -101,6 +102,7 @@ extension Gatehouse {
             return nil
         }
         try checkGeneration(session)
+        if over.contains(session.generation) { throw await replacedElsewhere(found) }
         if found == stored { return nil }
         guard let found, let decoded = try? JSONDecoder().decode(StoredItem.self, from: found),
             let other = decoded.session, other.generation == session.generation
@@ -147,29 +149,13 @@ extension Gatehouse {
     }
 
     func replacedElsewhere(_ found: Data?) async -> GatehouseError {
-        take(found)
-        if session == nil {
-            become(.signedOut(.elsewhere))
-            report(.signedOut(.elsewhere))
-        } else if let session {
+        take(found, or: .elsewhere)
+        if let session {
             report(.signedIn(session.user))
+        } else if case .signedOut(let reason) = state {
+            report(.signedOut(reason))
         }
         return .signedOut(.elsewhere)
-    }
-
-    /// The session is over for this device, and for other processes that share the store.
-    func ended(_ session: StoredSession, _ reason: SignOutReason) async -> GatehouseError {
-        guard self.session?.generation == session.generation else { return .signedOut(reason) }
-        self.session = nil
-        endOfToken = nil
-        become(.signedOut(reason))
-        report(.signedOut(reason))
-        do {
-            try await remove(session)
-        } catch {
-            report(.notStored(Self.reason(error)))
-        }
-        return .signedOut(reason)
     }
 
     private func failed(_ error: GatehouseError, _ session: StoredSession) -> GatehouseError {

@@ -54,28 +54,6 @@ extension Gatehouse {
         }
     }
 
-    /// Removes a session from the store, also the next tokens that are being stored. Another sign-in's session stays.
-    ///
-    /// - Throws: ``StoreFailure``.
-    func remove(_ session: StoredSession) async throws {
-        for _ in 0..<8 {
-            guard var next = item else { return }
-            next.session = nil
-            let data = try Self.encoded(next)
-            if try await store.replace(stored, with: data) {
-                // Another sign-in may be storing its session meanwhile.
-                if self.session == nil { (stored, item) = (data, next) }
-                return
-            }
-            guard self.session == nil, let found = try await store.read(),
-                let decoded = try? JSONDecoder().decode(StoredItem.self, from: found),
-                decoded.session?.generation == session.generation, self.session == nil
-            else { return }
-            (stored, item) = (found, decoded)
-        }
-        throw StoreFailure.failed("others write at the same time")
-    }
-
     /// Stores the next tokens of a sign-in that goes on.
     ///
     /// - Parameter sent: the token that the refresh showed.

@@ -14,6 +14,13 @@ public protocol SessionStore: Sendable {
     /// - Returns: false, with nothing changed, if something else is stored by now.
     /// - Throws: ``StoreFailure``.
     func replace(_ old: Data?, with new: Data?) async throws -> Bool
+    /// A second place, for sign-outs that this store does not take: the sessions that it has by then are not used any
+    /// more. Nil for none, as it is by default.
+    var signOuts: (any SessionStore)? { get }
+}
+
+extension SessionStore {
+    public var signOuts: (any SessionStore)? { nil }
 }
 
 /// Why a store could not be read or written.
