@@ -62,21 +62,21 @@ public actor Gatehouse {
 
     /// The present state and each later one. The first value is there at once; ``restore()`` replaces `.restoring`.
     public var states: AsyncStream<SessionState> {
-        let (stream, continuation) = AsyncStream<SessionState>.makeStream()
         let id = UUID()
-        continuation.onTermination = { _ in Task { await self.forgetObserver(id) } }
-        stateObservers[id] = continuation
-        continuation.yield(state)
-        return stream
+        return AsyncStream { continuation in
+            continuation.onTermination = { _ in Task { await self.forgetObserver(id) } }
+            stateObservers[id] = continuation
+            continuation.yield(state)
+        }
     }
 
     /// All that happens to the session from now on.
     public var events: AsyncStream<SessionEvent> {
-        let (stream, continuation) = AsyncStream<SessionEvent>.makeStream()
         let id = UUID()
-        continuation.onTermination = { _ in Task { await self.forgetObserver(id) } }
-        eventObservers[id] = continuation
-        return stream
+        return AsyncStream { continuation in
+            continuation.onTermination = { _ in Task { await self.forgetObserver(id) } }
+            eventObservers[id] = continuation
+        }
     }
 
     private func forgetObserver(_ id: UUID) {

@@ -36,7 +36,8 @@ struct FakeRefusal: Error {
         _ status: Int, _ name: String, _ message: String, fields: [String: String] = [:], challenge: String? = nil,
         retryAfter: Double? = nil
     ) {
-        error = GatewayError(name: name, message: message, status: status, fields: fields, retryAfter: retryAfter)
+        error = GatewayError(name: name, message: message, status: status, retryAfter: retryAfter)
+        error.fields = fields
         self.challenge = challenge
     }
 

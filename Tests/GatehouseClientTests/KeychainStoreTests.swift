@@ -1,4 +1,5 @@
 import Foundation
+import GatehouseClientTesting
 import Testing
 
 @testable import GatehouseClient
@@ -169,21 +170,13 @@ struct KeychainStoreTests {
         #expect(try store().read() == two)
     }
 
-    @Test("A new installation ends the session where the app decides so, and an update does not")
+    @Test("An app that ends the session with a new installation deletes what is stored, and nothing before the unlock")
     func installation() throws {
-        let suite = "installation-\(UUID().uuidString)"
-        let defaults = try #require(UserDefaults(suiteName: suite))
-        defer { defaults.removePersistentDomain(forName: suite) }
-        try store().endWithInstallation(markedIn: defaults)
         #expect(try store().replace(nil, with: one))
-        try store().endWithInstallation(markedIn: defaults)
-        #expect(try store().read() == one)
-        defaults.removePersistentDomain(forName: suite)
         keychain.lock = .beforeFirstUnlock
-        #expect(throws: StoreFailure.locked) { try store().endWithInstallation(markedIn: defaults) }
+        #expect(throws: StoreFailure.locked) { try store().replace(store().read(), with: nil) }
         keychain.lock = .unlocked
-        #expect(try store().read() == one)
-        try store().endWithInstallation(markedIn: defaults)
-        #expect(try store().read() == nil)
+        #expect(try store().replace(store().read(), with: nil))
+        #expect(keychain.stored.isEmpty)
     }
 }

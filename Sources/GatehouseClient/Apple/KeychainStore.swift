@@ -45,17 +45,6 @@ public struct KeychainStore: SessionStore {
         return try succeeded(status, unless: KeychainStatus.duplicateItem)
     }
 
-    /// Deletes what an earlier installation of the app left, since the Keychain outlasts the app. Call it before
-    /// ``Gatehouse/restore()``, from the first version on that uses the client, if a reinstallation must sign out.
-    ///
-    /// - Parameter defaults: where the installation leaves its mark.
-    /// - Throws: ``StoreFailure``. Nothing is deleted before the first unlock, when defaults read as empty.
-    public func endWithInstallation(markedIn defaults: UserDefaults, key: String = "GatehouseInstallation") throws {
-        let data = try read()
-        guard !defaults.bool(forKey: key) else { return }
-        if try data == nil || replace(data, with: nil) { defaults.set(true, forKey: key) }
-    }
-
     /// The item, in the store's group. One that an earlier version left in another group moves.
     private func found() throws -> KeychainItem? {
         if let item = try copy(query) { return item }

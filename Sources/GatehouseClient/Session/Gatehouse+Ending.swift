@@ -41,10 +41,10 @@ extension Gatehouse {
                 if self.session == nil { (stored, item) = (data, next) }
                 return
             }
-            guard self.session == nil, let found = try await store.read(),
-                let decoded = try? JSONDecoder().decode(StoredItem.self, from: found),
-                decoded.session?.generation == session.generation, self.session == nil
-            else { return }
+            guard self.session == nil else { return }
+            let found = try await store.read()
+            let decoded = Self.decoded(found)
+            guard decoded?.session?.generation == session.generation, self.session == nil else { return }
             (stored, item) = (found, decoded)
         }
         throw StoreFailure.failed("others write at the same time")

@@ -21,8 +21,7 @@ extension Gatehouse {
         await storeUnstored()
         let session = try await currentSession()
         let lead = session.kind == .apple ? configuration.sessionRefreshLead : configuration.refreshLead
-        let isRefused = session.accessToken == refused
-        let remaining = isRefused ? 0 : remaining(session)
+        let remaining = session.accessToken == refused ? 0 : remaining(session)
         if remaining > lead { return session }
         if let error = retry.closed(at: clock.uptime) {
             if remaining > 0 { return session }
@@ -104,9 +103,10 @@ extension Gatehouse {
         try checkGeneration(session)
         if over.contains(session.generation) { throw await replacedElsewhere(found) }
         if found == stored { return nil }
-        guard let found, let decoded = try? JSONDecoder().decode(StoredItem.self, from: found),
-            let other = decoded.session, other.generation == session.generation
-        else { throw await replacedElsewhere(found) }
+        let decoded = Self.decoded(found)
+        guard let other = decoded?.session, other.generation == session.generation else {
+            throw await replacedElsewhere(found)
+        }
         stored = found
         item = decoded
         guard other.renewal != session.renewal || other.accessToken != session.accessToken else { return nil }
@@ -179,11 +179,11 @@ extension Gatehouse {
             var body = members
             body["refresh_token"] = .string(session.renewal.text)
             body["device_info"] = await device().json
-            let call = AccountCall(.post, "refresh", body: body, repeats: 1)
+            let call = AccountCall(path: "refresh", body: body, repeats: 1)
             let tokens: TokensResponse = try await send(call)
             new.accept(tokens, now: gatewayNow)
         case .apple:
-            let call = AccountCall(.post, "refresh", of: .session, bearer: session.accessToken, repeats: 1)
+            let call = AccountCall(path: "refresh", family: .session, bearer: session.accessToken, repeats: 1)
             let response: SessionResponse = try await send(call)
             new.accept(response, now: gatewayNow)
         }

@@ -17,7 +17,7 @@ extension Gatehouse {
         let before = (stored: stored, over: over, state: state)
         do {
             let found = try await store.read()
-            let kept = found.flatMap { try? JSONDecoder().decode(StoredItem.self, from: $0) }?.session
+            let kept = Self.decoded(found)?.session
             let noted = kept == nil ? [] : try await notedSignOuts()
             // Somebody may have signed in meanwhile, and be signed out again.
             guard session == nil, stored == before.stored, over == before.over else { return }
@@ -39,7 +39,7 @@ extension Gatehouse {
     ///
     /// - Parameter reason: why nobody is signed in, if nobody is. An earlier reason stays.
     func take(_ found: Data?, or reason: SignOutReason) {
-        let decoded = found.flatMap { try? JSONDecoder().decode(StoredItem.self, from: $0) }
+        let decoded = Self.decoded(found)
         item?.session = nil
         (stored, item) = (found, decoded ?? item)
         session = decoded?.session.flatMap { over.contains($0.generation) ? nil : $0 }
@@ -87,13 +87,9 @@ extension Gatehouse {
     func device() async -> DeviceInfo {
         await restore()
         var device = configuration.device
-        if let id = device.id ?? item?.deviceID {
-            device.id = id
-        } else {
-            let id = UUID().uuidString.lowercased()
-            device.id = id
-            item = StoredItem(deviceID: id)
-        }
+        let id = device.id ?? item?.deviceID ?? UUID().uuidString.lowercased()
+        device.id = id
+        item = item ?? StoredItem(deviceID: id)
         return device
     }
 }
