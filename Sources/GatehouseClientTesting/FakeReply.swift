@@ -57,6 +57,9 @@ struct FakeRefusal: Error {
     static let wrongCode = FakeRefusal(422, "CodeMismatchException", "The code is not right, or has expired.")
     static let passwordPolicy = FakeRefusal(
         422, "InvalidPasswordException", "The password does not meet the policy.")
+    static let currentPassword = FakeRefusal(
+        422, "InvalidParameterException", "The current password is not right.",
+        fields: ["current_password": "is not right"])
     static let notFound = FakeRefusal(404, "NotFoundException", "There is nothing at this address.")
     static let badJSON = FakeRefusal(400, "BadRequestException", "The request body is not valid JSON.")
 

@@ -18,7 +18,7 @@ public struct User: Sendable, Hashable, Codable {
     public var username: String? { fields["username"]?.text }
     /// The user's groups in the pool; empty for users of Sign in with Apple.
     public var groups: [String] { fields["groups"]?.texts ?? [] }
-    public var phoneNumber: String? { (fields["phoneNumber"] ?? fields["phone_number"])?.text }
+    public var phoneNumber: String? { (fields["phoneNumber"] ?? fields["attributes"]?["phone_number"])?.text }
     /// The role that the gateway gives to users of Sign in with Apple.
     public var role: String? { fields["role"]?.text }
     /// The attributes that the gateway's settings list.
