@@ -251,6 +251,11 @@ let package = Package(
             name: "verify-benchmark", dependencies: ["COpenSSL", "Cryptography", "Encoding", "Pipeline", httpTypes],
             path: "Tests/Benchmark", swiftSettings: strict),
 
+        // No test: what a request through the client costs beside URLSession.
+        .executableTarget(
+            name: "client-benchmark", dependencies: ["GatehouseClient"], path: "Tests/ClientBenchmark",
+            swiftSettings: strict),
+
         // Numbers of chance that are the same in every run, for tests.
         .target(name: "SeededRandom", path: "Tests/SeededRandom", swiftSettings: safe),
 

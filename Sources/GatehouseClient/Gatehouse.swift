@@ -20,6 +20,10 @@ public actor Gatehouse {
     var session: StoredSession?
     /// A session that could not be stored, until it is. `sent` is the token that its refresh showed; nil for a sign-in.
     var unstored: (generation: UUID, sent: Secret?)?
+    /// The sign-ins that have ended. Where the store refused to remove one, it is no session all the same.
+    var over: Set<UUID> = []
+    /// Why the store could not be read, or a session not be removed from it, when that was last tried; nil if it worked.
+    var storeFailure: StoreFailure?
     var flight: (generation: UUID, task: Task<StoredSession, any Error>)?
     var retry = RetryGate()
     /// Uptime at which the access token ends; nil for one that was read from the store, whose end is a date.
@@ -58,21 +62,21 @@ public actor Gatehouse {
 
     /// The present state and each later one. The first value is there at once; ``restore()`` replaces `.restoring`.
     public var states: AsyncStream<SessionState> {
-        let (stream, continuation) = AsyncStream<SessionState>.makeStream()
         let id = UUID()
-        continuation.onTermination = { _ in Task { await self.forgetObserver(id) } }
-        stateObservers[id] = continuation
-        continuation.yield(state)
-        return stream
+        return AsyncStream { continuation in
+            continuation.onTermination = { _ in Task { await self.forgetObserver(id) } }
+            stateObservers[id] = continuation
+            continuation.yield(state)
+        }
     }
 
     /// All that happens to the session from now on.
     public var events: AsyncStream<SessionEvent> {
-        let (stream, continuation) = AsyncStream<SessionEvent>.makeStream()
         let id = UUID()
-        continuation.onTermination = { _ in Task { await self.forgetObserver(id) } }
-        eventObservers[id] = continuation
-        return stream
+        return AsyncStream { continuation in
+            continuation.onTermination = { _ in Task { await self.forgetObserver(id) } }
+            eventObservers[id] = continuation
+        }
     }
 
     private func forgetObserver(_ id: UUID) {

@@ -70,14 +70,6 @@ extension GatehouseError {
         }
     }
 
-    /// Whether the same call may succeed later without anyone's doing.
-    public var isTemporary: Bool {
-        switch self {
-        case .network, .unavailable, .tooManyTries, .unexpectedResponse, .deviceLocked, .storage: true
-        default: false
-        }
-    }
-
     /// A text for the user: the gateway's own, or one in English.
     public var message: String {
         if let message = gatewayError?.message { return message }

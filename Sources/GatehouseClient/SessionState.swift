@@ -2,7 +2,7 @@
 public enum SessionState: Sendable, Hashable {
     /// The stored session has not been read yet.
     case restoring
-    /// The stored session cannot be read before the device is unlocked.
+    /// The stored session cannot be read for now: the device is locked, or the store fails. Each use tries again.
     case locked
     /// `isFresh` is false while the access token has expired and could not be refreshed, as without a network.
     case signedIn(User, isFresh: Bool)
@@ -39,6 +39,7 @@ public enum SessionEvent: Sendable, Hashable {
     /// The session is over; `signedOut` names the reason.
     case signedOut(SignOutReason)
     case userDeleted
-    /// New tokens could not be stored, for the store's reason. They are tried again with the next use.
+    /// A session could not be stored or removed, or the store not be read, for the store's reason. The next use tries
+    /// again. A read on a locked device is not reported: the state is `.locked`.
     case notStored(String)
 }

@@ -11,10 +11,10 @@ extension FakeGateway {
             throw FakeRefusal(
                 409, "UsernameExistsException", "There is an account with this e-mail address already.")
         }
-        let id = Self.identifier(state.next())
+        let (id, code) = (Self.identifier(state.next()), Self.digits("code \(state.next())"))
         state.users[id] = FakeUser(
-            id: id, email: email, password: password, name: request.text("name"), isConfirmed: false,
-            code: Self.digits("code \(state.next())"))
+            id: id, email: email, password: password, name: request.text("name"), isConfirmed: false, code: code)
+        state.messages[email] = code
         return .ok(
             ["user_id": .string(id), "confirmed": false, "delivery": Self.delivery(email)], status: 201)
     }
@@ -37,6 +37,7 @@ extension FakeGateway {
         if let id = state.userID(email), state.users[id]?.isConfirmed == isForPassword {
             let code = Self.digits("code \(state.next())")
             state.users[id]?.code = code
+            state.messages[email] = code
         }
         return .ok(["delivery": Self.delivery(email)], status: 202)
     }
@@ -59,9 +60,7 @@ extension FakeGateway {
     ) throws -> FakeReply {
         try Self.require(["current_password", "new_password"], request)
         guard state.users[session.userID]?.password == request.text("current_password") else {
-            throw FakeRefusal(
-                422, "InvalidParameterException", "The current password is not right.",
-                fields: ["current_password": "is not right"])
+            throw FakeRefusal.currentPassword
         }
         let password = request.text("new_password") ?? ""
         try Self.checkPolicy(password)
@@ -76,11 +75,5 @@ extension FakeGateway {
         guard password.count >= 8, password.contains(where: \.isUppercase), password.contains(where: \.isLowercase),
             password.contains(where: \.isNumber), password.contains(where: { symbols.contains($0) })
         else { throw FakeRefusal.passwordPolicy }
-    }
-
-    /// The masked destination, such as `b***@e***`.
-    private static func delivery(_ email: String) -> JSONValue {
-        let masked = email.split(separator: "@").map { $0.prefix(1) + "***" }.joined(separator: "@")
-        return .object(["destination": .string(masked), "medium": "EMAIL"])
     }
 }

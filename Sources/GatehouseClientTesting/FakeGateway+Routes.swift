@@ -78,6 +78,9 @@ extension FakeGateway {
             state.sessions[ended]?.isEnded = true
             return .done
         case ("POST", "change-password") where !isApple: return try changePassword(session, request, &state)
+        case (_, _) where (call.hasPrefix("me/email") || call.hasPrefix("me/phone")) && !isApple:
+            return try contact(call, id, request, &state)
+        case (_, _) where call.hasPrefix("me/passkeys") && !isApple: return try passkeys(call, id, request, &state)
         case (_, "mfa") where !isApple, (_, "mfa/totp") where !isApple, (_, "mfa/totp/verify") where !isApple:
             return try secondFactor(call, id, request, &state)
         default: throw FakeRefusal.notFound

@@ -3,6 +3,10 @@ import GatehouseClient
 
 extension FakeGateway {
     func login(_ request: FakeRequest, _ state: inout FakeState) throws -> FakeReply {
+        if let factor = request.text("factor") {
+            try Self.require(["email"], request)
+            return try passwordless(factor, request, &state)
+        }
         try Self.require(["email", "password"], request)
         guard let id = state.userID(request.text("email")), let user = state.users[id],
             user.password == request.text("password")
@@ -21,6 +25,9 @@ extension FakeGateway {
     }
 
     func challenge(_ request: FakeRequest, _ state: inout FakeState) throws -> FakeReply {
+        if let factor = request.text("challenge"), ["EMAIL_OTP", "WEB_AUTHN"].contains(factor) {
+            return try passwordlessAnswer(factor, request, &state)
+        }
         try Self.require(["challenge", "code", "session"], request)
         guard let session = request.text("session"), let id = state.challenges[session],
             let user = state.users[id], let secret = user.authenticator?.secret

@@ -59,10 +59,8 @@ public final class FakeGateway: Transport, @unchecked Sendable {
         }
     }
 
-    /// The code of the last message to this address that was not used; nil if there is none.
-    public func code(for email: String) -> String? {
-        locked { state in state.userID(email).flatMap { state.users[$0]?.code } }
-    }
+    /// The code of the last message to this address or number; nil if there is none.
+    public func code(for address: String) -> String? { locked { $0.messages[address] } }
 
     /// How many requests the gateway has seen at a path, such as `/api/v1/auth/refresh`.
     public func requests(_ path: String) -> Int { locked { $0.requests[path] ?? 0 } }

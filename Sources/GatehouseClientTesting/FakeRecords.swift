@@ -11,21 +11,36 @@ struct FakeUser {
     var attributes: [String: String] = [:]
     var phoneNumber: String?
     var isConfirmed = true
-    /// The code of the last message, until it is used.
+    /// The code of a registration or a forgotten password, until it is used.
     var code: String?
+    /// The code of a sign-in without a password, until it is used.
+    var signInCode: String?
+    /// The codes of changes of `email` and `phone_number`, until they are used.
+    var contactCodes: [String: String] = [:]
+    /// Which of `email` and `phone_number` a code has verified, beside the e-mail address of the registration.
+    var verified: Set<String> = ["email"]
+    /// The identifiers of the passkeys, the oldest first.
+    var passkeys: [String] = []
     /// The key of an authenticator app, and whether it was verified.
     var authenticator: (secret: String, isVerified: Bool)?
     var asksForAuthenticator = false
     var lastAuthenticatorCode: String?
 
     var json: JSONValue {
-        .object([
-            "id": .string(id), "email": .string(email), "email_verified": .bool(isConfirmed),
+        var members = attributes.mapValues { JSONValue.string($0) }
+        let number = "phone_number"
+        if members[number] != nil { members[number + "_verified"] = .bool(verified.contains(number)) }
+        return .object([
+            "id": .string(id), "email": .string(email),
+            "email_verified": .bool(isConfirmed && verified.contains("email")),
             "name": name.map { .string($0) } ?? .null, "username": .string(id),
             "groups": .array(groups.map { .string($0) }),
-            "attributes": .object(attributes.mapValues { .string($0) }),
+            "attributes": .object(members),
         ])
     }
+
+    /// The address or number; empty if there is none.
+    func contact(_ name: String) -> String { name == "email" ? email : attributes[name] ?? "" }
 
     /// The form of the calls of Sign in with Apple.
     var sessionJSON: JSONValue {
@@ -68,6 +83,10 @@ struct FakeState {
     var refreshTokens: [String: FakeToken] = [:]
     /// The user's id of each sign-in that waits for a code.
     var challenges: [String: String] = [:]
+    /// The user's id of each challenge that a passkey has not answered.
+    var passkeyChallenges: [String: String] = [:]
+    /// The code of the last message to each address and number.
+    var messages: [String: String] = [:]
     var nonces: Set<String> = []
     /// Apple's identity tokens that were not used yet: the user's id and the hash of the nonce.
     var appleCredentials: [String: (userID: String, hashedNonce: String)] = [:]

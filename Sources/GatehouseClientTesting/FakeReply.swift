@@ -36,7 +36,8 @@ struct FakeRefusal: Error {
         _ status: Int, _ name: String, _ message: String, fields: [String: String] = [:], challenge: String? = nil,
         retryAfter: Double? = nil
     ) {
-        error = GatewayError(name: name, message: message, status: status, fields: fields, retryAfter: retryAfter)
+        error = GatewayError(name: name, message: message, status: status, retryAfter: retryAfter)
+        error.fields = fields
         self.challenge = challenge
     }
 
@@ -56,6 +57,9 @@ struct FakeRefusal: Error {
     static let wrongCode = FakeRefusal(422, "CodeMismatchException", "The code is not right, or has expired.")
     static let passwordPolicy = FakeRefusal(
         422, "InvalidPasswordException", "The password does not meet the policy.")
+    static let currentPassword = FakeRefusal(
+        422, "InvalidParameterException", "The current password is not right.",
+        fields: ["current_password": "is not right"])
     static let notFound = FakeRefusal(404, "NotFoundException", "There is nothing at this address.")
     static let badJSON = FakeRefusal(400, "BadRequestException", "The request body is not valid JSON.")
 

@@ -11,16 +11,22 @@ from pathlib import Path
 
 import pytest
 from harness.apple_app import apple_settings
-from harness.gateway import REPOSITORY
+from harness.authenticator import Passkey
+from harness.gateway import REPOSITORY, merged
 from harness.interposed import Clock, without_sanitizer
 from harness.local_apple import LocalApple
 from harness.local_pool_control import advance_clock, one_time_code
+from harness.local_pool_control import control as pool_control
 from harness.process import wait_until
 from harness.sanitizer import PATIENCE
 
 # The package whose tests are built: this one, unless another one has the same targets.
 PACKAGE = Path(os.environ.get("GATEHOUSE_CLIENT_PACKAGE", REPOSITORY))
 TOTP = {"mode": "optional", "methods": ["SOFTWARE_TOKEN_MFA"]}
+RELYING_PARTY = "auth.example.com"
+FACTORS = ["EMAIL_OTP", "WEB_AUTHN", "PASSWORD"]
+PASSWORDLESS = {"passwordless": {"factors": FACTORS, "relying_party_id": RELYING_PARTY}}
+MANY = {"address": "100000/1m", "account": "100000/1m", "global": "100000/1m"}
 
 
 def is_built() -> bool:
@@ -29,9 +35,20 @@ def is_built() -> bool:
 
 @pytest.fixture
 def apple(tmp_path):
-    apple = LocalApple(tmp_path, changes={"mfa": TOTP})
+    apple = LocalApple(
+        tmp_path,
+        changes={
+            "mfa": TOTP, "first_factors": FACTORS, "web_authn": {"relying_party_id": RELYING_PARTY}, "hourly_limits": False,
+        },
+    )
     yield apple
     apple.stop()
+
+
+def newest_code(pool: LocalApple, address: str) -> str:
+    name = "phone" if address.startswith("+") else "email"
+    query = urllib.parse.urlencode({name: address})
+    return wait_until(lambda: pool_control(pool, "GET", f"inbox?{query}"), f"a message to {address}")[-1]["code"]
 
 
 @pytest.fixture
@@ -44,10 +61,15 @@ def clock(tmp_path) -> Clock:
 def control(apple, clock):
     """The mailbox, the authenticator app and the phone of the tests' users, and the time; its URL."""
     turn = threading.Lock()
+    passkeys: dict[str, Passkey] = {}
 
     def given(call: str, query: dict[str, str]) -> dict:
         if call == "code":
-            return {"code": apple.confirmation_code(query["email"])}
+            return {"code": newest_code(apple, query["email"])}
+        if call == "passkey":
+            passkey = passkeys.setdefault(query["email"], Passkey(f"https://{RELYING_PARTY}"))
+            options = json.loads(query["options"])
+            return passkey.create(options) if "pubKeyCredParams" in options else passkey.get(options)
         if call == "apple":
             return apple.apple_sign_in(query["user"], nonce=query["nonce"])
         if call == "advance":
@@ -83,6 +105,12 @@ def control(apple, clock):
     server.server_close()
 
 
+def settings(apple: LocalApple) -> dict:
+    """With passkeys and codes, Sign in with Apple, and limits that no test reaches."""
+    limits = {"sign_in": MANY, "messages": MANY, "codes": MANY}
+    return merged(apple_settings(apple), {"sign_in": {"cognito": apple.sign_in_settings("pool", **PASSWORDLESS)}, "account_limits": limits})
+
+
 def run_tests(gateway, control: str, name: str) -> None:
     """Those whose name begins like this, against the gateway."""
     result = subprocess.run(
@@ -105,7 +133,7 @@ def needs_swift(test):
 
 @needs_swift
 def test_the_contract_tests_of_the_client_pass_against_a_real_gateway(start_gateway, apple, control):
-    gateway = start_gateway(apple_settings(apple), pool=apple)
+    gateway = start_gateway(settings(apple), pool=apple)
     run_tests(gateway, control, "Contract")
     asked = {f"gatehouse:{call}" for call in ("login", "challenge", "refresh", "confirm", "session-refresh")}
     wait_until(lambda: asked <= {each["route"] for each in gateway.access_log()}, "all calls in the access log")

@@ -34,6 +34,16 @@ private let password = ""
 private let email = ""
 private let new = ""
 
+func amplifyToken(_ data: Data) -> LegacyToken? {
+    let record = try? JSONDecoder().decode(JSONValue.self, from: data)
+    let pool = record?["userPoolOnly"] ?? record?["userPoolAndIdentityPool"]
+    let user = pool?["signedInData"]
+    guard let text = user?["cognitoUserPoolTokens"]?["refreshToken"]?.text else { return nil }
+    var token = LegacyToken(text)
+    token.deviceKey = user?["deviceMetadata"]?["metadata"]?["_0"]?["deviceKey"]?.text
+    return token
+}
+
 private enum FrontPage {
     static let gatehouse = Gatehouse(url: URL(fileURLWithPath: "/"))
 
@@ -51,7 +61,7 @@ private func moveFromAmplify(_ gatehouse: Gatehouse) async throws {
         SystemKeychain(),
         service: "com.amplify.awsCognitoAuthPlugin",
         account: "amplify.eu-central-1_AbCdEfGhI.session",
-        token: { LegacyToken(amplify: $0) })
+        token: amplifyToken)
     try await gatehouse.takeOver(from: [amplify])
 
     let step = try await gatehouse.signIn(

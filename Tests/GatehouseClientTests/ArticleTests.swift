@@ -37,6 +37,12 @@ struct ArticleTests {
         }
         let before = Self.blocks("Before", in: article)
         #expect(before.count == blocks.count)
+        let all = article.components(separatedBy: "```swift\n").dropFirst().map {
+            Self.lines($0.components(separatedBy: "```")[0])
+        }
+        for block in all where !before.contains(block) {
+            #expect(snippets.contains(block), "ArticleSnippets.swift has no \(block)")
+        }
         #expect(!before.contains(""))
     }
 

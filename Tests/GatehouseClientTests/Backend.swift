@@ -14,10 +14,12 @@ protocol Backend: Sendable, CustomTestStringConvertible {
     var clock: any ClientClock { get }
     /// A confirmed user of the pool, whom no other test uses.
     func newUser(_ name: String) async throws -> (email: String, password: String)
-    /// The code of the last message to an address.
+    /// The code of the last message to an address or number.
     func code(for email: String) async throws -> String
     /// The code that an authenticator app shows, which was not used before.
     func authenticatorCode(for secret: String) async throws -> String
+    /// The response of the user's authenticator to the options of a registration or a sign-in.
+    func passkeyResponse(to options: JSONValue, email: String) async throws -> JSONValue
     /// The phone's result for an app that signs in with Apple.
     func appleCredential(email: String, hashedNonce: String) async throws -> AppleCredential
     /// Sets the clocks of the gateway, its pool and its Apple forward.
@@ -56,6 +58,10 @@ struct FakeBackend: Backend {
     func authenticatorCode(for secret: String) async throws -> String {
         manual.advance(by: 30)
         return gateway.authenticatorCode(for: secret)
+    }
+
+    func passkeyResponse(to options: JSONValue, email: String) async throws -> JSONValue {
+        gateway.passkeyResponse(to: options, email: email)
     }
 
     func appleCredential(email: String, hashedNonce: String) async throws -> AppleCredential {
@@ -101,6 +107,11 @@ struct RealBackend: Backend {
 
     func authenticatorCode(for secret: String) async throws -> String {
         try #require(try await ask("authenticator", ["secret": secret])["code"]?.text)
+    }
+
+    func passkeyResponse(to options: JSONValue, email: String) async throws -> JSONValue {
+        let text = String(decoding: try JSONEncoder().encode(options), as: UTF8.self)
+        return try await ask("passkey", ["options": text, "email": email])
     }
 
     func appleCredential(email: String, hashedNonce: String) async throws -> AppleCredential {

@@ -1,4 +1,5 @@
 import Foundation
+import GatehouseClientTesting
 import Testing
 
 @testable import GatehouseClient

@@ -1,5 +1,6 @@
 import Foundation
 import GatehouseClient
+import GatehouseClientTesting
 import Testing
 
 @Suite("The calls of a gateway, fake or real")

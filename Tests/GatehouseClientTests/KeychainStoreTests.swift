@@ -1,4 +1,5 @@
 import Foundation
+import GatehouseClientTesting
 import Testing
 
 @testable import GatehouseClient
@@ -115,7 +116,7 @@ struct KeychainStoreTests {
         #expect(try store().replace(one, with: two))
     }
 
-    @Test("An access group that an update of the app adds finds the session, and moves it")
+    @Test("amplify-swift#2508: an access group that an update of the app adds finds the session, and moves it")
     func accessGroupAdded() throws {
         #expect(try store().replace(nil, with: one))
         keychain.groups = ["TEAM.app", "TEAM.shared"]
@@ -146,6 +147,21 @@ struct KeychainStoreTests {
         #expect(keychain.stored.map(\.attributes.accessGroup) == ["TEAM.shared"])
     }
 
+    @Test("A sign-out while the item is locked with the device is noted, and shows nobody after the unlock")
+    func signOutLocked() async throws {
+        let store = store(accessibility: .whenUnlocked)
+        let scene = Scene(store: store)
+        let client = try await scene.signedIn()
+        keychain.lock = .locked
+        await client.signOut()
+        #expect(await scene.client().restore() == .locked)
+        keychain.lock = .unlocked
+        #expect(storedMembers(try store.read()) != nil)
+        #expect(await scene.client().restore() == .signedOut(.requested))
+        #expect(storedMembers(try store.read()) == nil)
+        #expect(keychain.stored.map(\.attributes.service) == ["com.example"])
+    }
+
     @Test("An item without a digest, which something else wrote, can be replaced")
     func withoutDigest() throws {
         let attributes = KeychainQuery(service: "com.example", account: "session", accessGroup: "TEAM.app")
@@ -154,21 +170,13 @@ struct KeychainStoreTests {
         #expect(try store().read() == two)
     }
 
-    @Test("A new installation ends the session where the app decides so, and an update does not")
+    @Test("An app that ends the session with a new installation deletes what is stored, and nothing before the unlock")
     func installation() throws {
-        let suite = "installation-\(UUID().uuidString)"
-        let defaults = try #require(UserDefaults(suiteName: suite))
-        defer { defaults.removePersistentDomain(forName: suite) }
-        try store().endWithInstallation(markedIn: defaults)
         #expect(try store().replace(nil, with: one))
-        try store().endWithInstallation(markedIn: defaults)
-        #expect(try store().read() == one)
-        defaults.removePersistentDomain(forName: suite)
         keychain.lock = .beforeFirstUnlock
-        #expect(throws: StoreFailure.locked) { try store().endWithInstallation(markedIn: defaults) }
+        #expect(throws: StoreFailure.locked) { try store().replace(store().read(), with: nil) }
         keychain.lock = .unlocked
-        #expect(try store().read() == one)
-        try store().endWithInstallation(markedIn: defaults)
-        #expect(try store().read() == nil)
+        #expect(try store().replace(store().read(), with: nil))
+        #expect(keychain.stored.isEmpty)
     }
 }

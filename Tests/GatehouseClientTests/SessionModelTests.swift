@@ -1,4 +1,5 @@
 import Foundation
+import GatehouseClientTesting
 import Observation
 import Testing
 

@@ -51,10 +51,16 @@ final class FaultyStore: SessionStore, @unchecked Sendable {
     private let inner = MemoryStore()
     private var readFailure: StoreFailure?
     private var writeFailure: StoreFailure?
+    private var refusesDeletion = true
     private var writes = 0
+    let signOuts: (any SessionStore)?
 
-    func fail(read: StoreFailure? = nil, write: StoreFailure? = nil) {
-        lock.withLock { (readFailure, writeFailure) = (read, write) }
+    /// - Parameter signOuts: the place for sign-outs that this store does not take.
+    init(signOuts: (any SessionStore)? = nil) { self.signOuts = signOuts }
+
+    /// - Parameter deletion: whether a failure to write is one to delete, too.
+    func fail(read: StoreFailure? = nil, write: StoreFailure? = nil, deletion: Bool = true) {
+        lock.withLock { (readFailure, writeFailure, refusesDeletion) = (read, write, deletion) }
     }
 
     var data: Data? { inner.read() }
@@ -69,7 +75,7 @@ final class FaultyStore: SessionStore, @unchecked Sendable {
     func replace(_ old: Data?, with new: Data?) throws -> Bool {
         let failure = lock.withLock {
             writes += 1
-            return writeFailure
+            return new == nil && !refusesDeletion ? nil : writeFailure
         }
         if let failure { throw failure }
         return inner.replace(old, with: new)
@@ -111,6 +117,31 @@ final class HeldStore: SessionStore, @unchecked Sendable {
         await holds.after?.wait()
         return isReplaced
     }
+}
+
+/// A store whose next read waits, once it is made, until the test releases it.
+final class HeldReads: SessionStore, @unchecked Sendable {
+    // Unchecked: `next` is only used under `lock`.
+    private let lock = NSLock()
+    private let inner = MemoryStore()
+    private var next: Hold?
+
+    func hold(_ hold: Hold) { lock.withLock { next = hold } }
+
+    private func taken() -> Hold? {
+        lock.withLock {
+            defer { next = nil }
+            return next
+        }
+    }
+
+    func read() async -> Data? {
+        let (hold, data) = (taken(), inner.read())
+        await hold?.wait()
+        return data
+    }
+
+    func replace(_ old: Data?, with new: Data?) -> Bool { inner.replace(old, with: new) }
 }
 
 /// Sends requests to another transport, and keeps them.

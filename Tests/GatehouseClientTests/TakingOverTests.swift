@@ -1,4 +1,5 @@
 import Foundation
+import GatehouseClientTesting
 import Testing
 
 @testable import GatehouseClient
@@ -137,17 +138,17 @@ struct TakingOverTests {
         #expect(services == ["new"])
     }
 
-    @Test("Amplify's record gives the refresh token and the device key")
+    @Test("Amplify's record gives the refresh token and the device key, as the article decodes it")
     func amplify() async throws {
         let record = #"""
             {"userPoolOnly": {"signedInData": {"deviceMetadata": {"metadata": {"_0": {"deviceKey": "eu_2"}}},
             "cognitoUserPoolTokens": {"accessToken": "a", "idToken": "i", "refreshToken": "r"}}}}
             """#
-        let token = try #require(LegacyToken(amplify: Data(record.utf8)))
+        let token = try #require(amplifyToken(Data(record.utf8)))
         #expect(token.token == Secret("r"))
         #expect(token.deviceKey == "eu_2")
-        #expect(LegacyToken(amplify: Data(#"{"noCredentials": {}}"#.utf8)) == nil)
-        #expect(LegacyToken(amplify: Data("no JSON".utf8)) == nil)
+        #expect(amplifyToken(Data(#"{"noCredentials": {}}"#.utf8)) == nil)
+        #expect(amplifyToken(Data("no JSON".utf8)) == nil)
     }
 
     @Test("A text or data in UserDefaults is taken over, and removed with the keys that belong to it")

@@ -9,28 +9,15 @@ struct AccountCall: Sendable {
     /// The calls of a pool's users, and those of the gateway's own sessions.
     enum Family: Sendable { case account, session }
 
-    var method: Method
     var path: String
-    var family: Family
+    var method = Method.post
+    var family = Family.account
     var body: [String: JSONValue]?
     var bearer: Secret?
     /// How often it is sent again if the network fails.
-    var repeats: Int
+    var repeats = 0
     /// Whether it can be sent again after the gateway may have carried it out.
-    var isRepeatable: Bool
-
-    init(
-        _ method: Method, _ path: String, of family: Family = .account, body: [String: JSONValue]? = nil,
-        bearer: Secret? = nil, repeats: Int = 0, isRepeatable: Bool = true
-    ) {
-        self.method = method
-        self.path = path
-        self.family = family
-        self.body = body
-        self.bearer = bearer
-        self.repeats = repeats
-        self.isRepeatable = isRepeatable
-    }
+    var isRepeatable = true
 }
 
 /// A response without a body that matters.
@@ -81,17 +68,14 @@ extension Gatehouse {
 
     private func request(for call: AccountCall) throws -> URLRequest {
         let prefix = call.family == .account ? configuration.accountPath : configuration.sessionPath
-        guard let url = URL(string: configuration.url.absoluteString.trimmingSuffix("/") + prefix + "/" + call.path)
-        else { throw GatehouseError.foreignOrigin(nil) }
-        var request = URLRequest(url: url, timeoutInterval: configuration.timeout)
+        var request = request(prefix + "/" + call.path)
         request.httpMethod = call.method.rawValue
         request.setValue("application/json", forHTTPHeaderField: "Accept")
         if let body = call.body {
             request.httpBody = try JSONEncoder().encode(JSONValue.object(body))
             request.setValue("application/json", forHTTPHeaderField: "Content-Type")
         }
-        if let bearer = call.bearer { request.setValue("Bearer \(bearer.text)", forHTTPHeaderField: "Authorization") }
-        return request
+        return call.bearer?.signing(request) ?? request
     }
 
     private func refusal(_ response: HTTPURLResponse, _ data: Data) -> GatehouseError {
@@ -113,7 +97,7 @@ extension Gatehouse {
     ) async throws -> Response {
         let session = try await usableSession()
         var call = AccountCall(
-            method, path, of: session.kind == .apple ? .session : .account, body: body, bearer: session.accessToken,
+            path: path, method: method, family: session.kind.family, body: body, bearer: session.accessToken,
             isRepeatable: isRepeatable)
         let response: Response
         do {
@@ -146,13 +130,5 @@ extension URLError {
             true
         default: false
         }
-    }
-}
-
-extension String {
-    func trimmingSuffix(_ suffix: Character) -> Substring {
-        var text = self[...]
-        while text.last == suffix { text.removeLast() }
-        return text
     }
 }

@@ -9,9 +9,7 @@ public struct AppleNonce: Sendable, Hashable {
 
     public init(raw: String) {
         self.raw = Secret(raw)
-        hashed = SHA256.hash(Array(raw.utf8)).map { byte in
-            (byte < 16 ? "0" : "") + String(byte, radix: 16)
-        }.joined()
+        hashed = SHA256.hash(Array(raw.utf8)).map { String(format: "%02x", $0) }.joined()
     }
 }
 
@@ -44,7 +42,7 @@ extension Gatehouse {
     /// A nonce that the gateway has made, for gateways with `server_nonce: required`.
     public func appleNonceFromGateway() async throws -> AppleNonce {
         struct Response: Decodable { var nonce: Secret }
-        let response: Response = try await send(AccountCall(.post, "apple/nonce", of: .session))
+        let response: Response = try await send(AccountCall(path: "apple/nonce", family: .session))
         return AppleNonce(raw: response.nonce.text)
     }
 
@@ -61,14 +59,11 @@ extension Gatehouse {
         body["name"] = credential.name.map { .string($0) }
         body["device_info"] = await device().json
         let call = AccountCall(
-            .post, "apple", of: .session, body: body, repeats: configuration.signInRetries, isRepeatable: false)
+            path: "apple", family: .session, body: body, repeats: configuration.signInRetries, isRepeatable: false)
         let response: SessionResponse = try await send(call)
         guard let user = response.user else { throw GatehouseError.unexpectedResponse(status: 200) }
-        var session = StoredSession(
-            generation: UUID(), kind: .apple, accessToken: response.token, receivedAt: gatewayNow,
-            expiresAt: gatewayNow, user: user)
+        var session = StoredSession(kind: .apple, accessToken: response.token, user: user)
         session.accept(response, now: gatewayNow)
-        endOfToken = (session.accessToken, clock.uptime + session.lifetime)
         await begin(session)
         return user
     }

@@ -1,3 +1,5 @@
+import Foundation
+
 /// The user's second factors.
 public struct SecondFactors: Sendable, Hashable, Decodable {
     /// Those that a sign-in asks for, such as `SOFTWARE_TOKEN_MFA`.
@@ -81,11 +83,7 @@ extension Gatehouse {
 extension String {
     /// As one segment of a path (RFC 3986, section 3.3).
     var pathSegment: String {
-        let unreserved = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
-        return utf8.map { byte in
-            let character = Character(Unicode.Scalar(byte))
-            if unreserved.contains(character) { return String(character) }
-            return "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
-        }.joined()
+        let allowed = CharacterSet.urlPathAllowed.subtracting(CharacterSet(charactersIn: "/;"))
+        return addingPercentEncoding(withAllowedCharacters: allowed) ?? ""
     }
 }

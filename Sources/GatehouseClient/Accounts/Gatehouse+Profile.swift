@@ -1,3 +1,11 @@
+/// Where the user can be reached.
+public enum Contact: String, Sendable {
+    case email
+    case phoneNumber = "phone_number"
+
+    fileprivate var path: String { self == .email ? "me/email" : "me/phone" }
+}
+
 extension Gatehouse {
     /// The user as the gateway has it now. ``state`` has it from then on.
     @discardableResult
@@ -41,44 +49,30 @@ extension Gatehouse {
     /// All that is stored about the user.
     public func export() async throws -> JSONValue { try await authorized(.get, "me/export") }
 
-    /// Begins a change of the e-mail address: a code goes to the new one.
+    /// Begins a change of the user's address or number: a code goes to the new one.
+    ///
+    /// - Parameter password: the current one; nil for gateways that ask for none.
     @discardableResult
-    public func changeEmail(to address: String, currentPassword: String? = nil) async throws -> CodeDelivery {
-        try await changeContact("me/email", ["email": .string(address)], currentPassword)
-    }
-
-    /// Begins a change of the telephone number: a code goes to the new one.
-    @discardableResult
-    public func changePhoneNumber(to number: String, currentPassword: String? = nil) async throws -> CodeDelivery {
-        try await changeContact("me/phone", ["phone_number": .string(number)], currentPassword)
-    }
-
-    @discardableResult
-    public func resendEmailCode() async throws -> CodeDelivery { try await changeContact("me/email/resend", [:], nil) }
-
-    @discardableResult
-    public func resendPhoneCode() async throws -> CodeDelivery { try await changeContact("me/phone/resend", [:], nil) }
-
-    /// Ends a change of the e-mail address with the code from the message.
-    @discardableResult
-    public func verifyEmail(code: String) async throws -> User {
-        try await took(await authorized(.post, "me/email/verify", body: ["code": .string(code)], isRepeatable: false))
-    }
-
-    /// Ends a change of the telephone number with the code from the message.
-    @discardableResult
-    public func verifyPhoneNumber(code: String) async throws -> User {
-        try await took(await authorized(.post, "me/phone/verify", body: ["code": .string(code)], isRepeatable: false))
-    }
-
-    private func changeContact(
-        _ path: String, _ members: [String: JSONValue], _ password: String?
-    ) async throws -> CodeDelivery {
-        struct Response: Decodable { var delivery: CodeDelivery }
-        var body = members
+    public func change(_ contact: Contact, to new: String, password: String? = nil) async throws -> CodeDelivery {
+        var body = [contact.rawValue: JSONValue.string(new)]
         body["current_password"] = password.map { .string($0) }
-        let response: Response = try await authorized(.post, path, body: body, isRepeatable: false)
+        let response: DeliveryResponse = try await authorized(.post, contact.path, body: body, isRepeatable: false)
         return response.delivery
+    }
+
+    /// Sends the code of a change again, or one for an address or number that is not verified.
+    @discardableResult
+    public func resendCode(for contact: Contact) async throws -> CodeDelivery {
+        let response: DeliveryResponse = try await authorized(
+            .post, contact.path + "/resend", body: [:], isRepeatable: false)
+        return response.delivery
+    }
+
+    /// Ends a change with the code from the message.
+    @discardableResult
+    public func verify(_ contact: Contact, code: String) async throws -> User {
+        let body = ["code": JSONValue.string(code)]
+        return try await took(await authorized(.post, contact.path + "/verify", body: body, isRepeatable: false))
     }
 
     /// The user in a response of either family, which is in use and stored from then on.

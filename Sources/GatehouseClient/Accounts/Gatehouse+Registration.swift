@@ -21,7 +21,8 @@ public struct Registration: Sendable, Hashable, Decodable {
     }
 }
 
-private struct DeliveryResponse: Decodable { var delivery: CodeDelivery }
+/// A response that says where a code went.
+struct DeliveryResponse: Decodable { var delivery: CodeDelivery }
 
 extension Gatehouse {
     /// Registers a user. ``confirm(_:code:password:)`` follows unless the registration is confirmed already.
@@ -34,7 +35,7 @@ extension Gatehouse {
         body["attributes"] = attributes.json
         body["client_metadata"] = clientMetadata.json
         body["device_info"] = await device().json
-        return try await send(AccountCall(.post, "register", body: body, isRepeatable: false))
+        return try await send(AccountCall(path: "register", body: body, isRepeatable: false))
     }
 
     /// Confirms a registration with the code from the message.
@@ -45,8 +46,7 @@ extension Gatehouse {
     public func confirm(_ name: AccountName, code: String, password: String? = nil) async throws -> SignInStep? {
         var body: [String: JSONValue] = [name.member.name: name.member.value, "code": .string(code)]
         body["password"] = password.map { .string($0) }
-        let call = AccountCall(
-            .post, "confirm", body: body, repeats: configuration.signInRetries, isRepeatable: false)
+        let call = AccountCall(path: "confirm", body: body, repeats: configuration.signInRetries, isRepeatable: false)
         if password != nil { return try await step(call) }
         let _: Done = try await send(call)
         return nil
@@ -54,17 +54,17 @@ extension Gatehouse {
 
     /// Sends the code of a registration again. The response is the same for accounts that do not exist.
     @discardableResult
-    public func resendCode(_ name: AccountName) async throws -> CodeDelivery {
-        let response: DeliveryResponse = try await send(
-            AccountCall(.post, "resend-code", body: [name.member.name: name.member.value]))
-        return response.delivery
-    }
+    public func resendCode(_ name: AccountName) async throws -> CodeDelivery { try await sentCode("resend-code", name) }
 
     /// Sends a code for a new password. The response is the same for accounts that do not exist.
     @discardableResult
     public func forgotPassword(_ name: AccountName) async throws -> CodeDelivery {
+        try await sentCode("forgot-password", name)
+    }
+
+    private func sentCode(_ path: String, _ name: AccountName) async throws -> CodeDelivery {
         let response: DeliveryResponse = try await send(
-            AccountCall(.post, "forgot-password", body: [name.member.name: name.member.value]))
+            AccountCall(path: path, body: [name.member.name: name.member.value]))
         return response.delivery
     }
 
@@ -73,7 +73,7 @@ extension Gatehouse {
         let body: [String: JSONValue] = [
             name.member.name: name.member.value, "code": .string(code), "new_password": .string(newPassword),
         ]
-        let _: Done = try await send(AccountCall(.post, "reset-password", body: body, isRepeatable: false))
+        let _: Done = try await send(AccountCall(path: "reset-password", body: body, isRepeatable: false))
     }
 
     /// Changes the signed-in user's password.

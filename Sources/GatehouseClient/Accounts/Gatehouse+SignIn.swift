@@ -33,20 +33,13 @@ public enum SignInStep: Sendable {
     }
 }
 
-/// Options of a sign-in.
-public struct SignInOptions: Sendable {
-    /// False for a session that ends after a day.
-    public var rememberMe = true
-    /// The factor to sign in with, such as `EMAIL_OTP`; nil for the password.
-    public var factor: String?
-    /// Values for the pool's triggers, of the names that the gateway lets through.
-    public var clientMetadata: [String: String] = [:]
-
-    public init() {}
-}
-
 extension Gatehouse {
-    /// Signs a user in with a password, or with the factor in `options`.
+    /// Signs a user in with a password, or with another factor.
+    ///
+    /// - Parameters:
+    ///   - factor: the factor to sign in with, such as `EMAIL_OTP`; nil for the password.
+    ///   - rememberMe: false for a session that ends after a day.
+    ///   - clientMetadata: values for the pool's triggers, of the names that the gateway lets through.
     ///
     /// If the network fails, the call is sent again up to `Configuration.signInRetries` times.
     ///
@@ -54,16 +47,17 @@ extension Gatehouse {
     ///   ``GatehouseError/tooManyTries(until:_:)`` and others.
     @discardableResult
     public func signIn(
-        _ name: AccountName, password: String? = nil, options: SignInOptions = SignInOptions()
+        _ name: AccountName, password: String? = nil, factor: String? = nil, rememberMe: Bool = true,
+        clientMetadata: [String: String] = [:]
     ) async throws -> SignInStep {
         var body: [String: JSONValue] = [name.member.name: name.member.value]
         body["password"] = password.map { .string($0) }
-        body["factor"] = options.factor.map { .string($0) }
-        if !options.rememberMe { body["remember_me"] = false }
-        body["client_metadata"] = options.clientMetadata.json
+        body["factor"] = factor.map { .string($0) }
+        if !rememberMe { body["remember_me"] = false }
+        body["client_metadata"] = clientMetadata.json
         body["device_info"] = await device().json
         body["device_token"] = item?.deviceToken.map { .string($0.text) }
-        let call = AccountCall(.post, "login", body: body, repeats: configuration.signInRetries)
+        let call = AccountCall(path: "login", body: body, repeats: configuration.signInRetries)
         return try await step(call)
     }
 
@@ -77,8 +71,7 @@ extension Gatehouse {
         body["session"] = .string(challenge.session.text)
         body["device_info"] = await device().json
         // The code is used up by the gateway's first try: sent again only if nothing was sent.
-        let call = AccountCall(
-            .post, "challenge", body: body, repeats: configuration.signInRetries, isRepeatable: false)
+        let call = AccountCall(path: "challenge", body: body, repeats: configuration.signInRetries, isRepeatable: false)
         return try await step(call)
     }
 
@@ -88,11 +81,8 @@ extension Gatehouse {
         if response.statusCode == 202 { return .challenge(try decoded(data, response)) }
         let tokens: TokensResponse = try decoded(data, response)
         guard let user = tokens.user else { throw GatehouseError.unexpectedResponse(status: response.statusCode) }
-        var session = StoredSession(
-            generation: UUID(), kind: .cognito, accessToken: tokens.accessToken, receivedAt: gatewayNow,
-            expiresAt: gatewayNow, user: user)
+        var session = StoredSession(kind: .cognito, accessToken: tokens.accessToken, user: user)
         session.accept(tokens, now: gatewayNow)
-        endOfToken = (session.accessToken, clock.uptime + tokens.expiresIn)
         if let token = tokens.deviceToken { item?.deviceToken = token }
         await begin(session)
         return .signedIn(user)
@@ -101,6 +91,7 @@ extension Gatehouse {
     /// Makes a session the one in use. It is in use also where it cannot be stored.
     func begin(_ session: StoredSession) async {
         self.session = session
+        endOfToken = (session.accessToken, clock.uptime + session.lifetime)
         retry.succeeded()
         do {
             _ = try await persist(session, inPlaceOf: nil)

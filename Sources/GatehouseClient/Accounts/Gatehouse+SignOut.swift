@@ -8,23 +8,15 @@ extension Gatehouse {
     @discardableResult
     public func signOut(everywhere: Bool = false) async -> Bool {
         await restore()
-        guard let session else {
-            if case .signedOut = state { return true }
-            return false
-        }
+        guard let session else { return state != .locked }
         _ = await ended(session, .requested)
         var body: [String: JSONValue] = [:]
         if everywhere { body["all_devices"] = true }
         if let token = session.refreshToken { body["refresh_token"] = .string(token.text) }
         // Without a bearer the refresh token decides; an expired access token would be refused.
-        let call =
-            switch session.kind {
-            case .cognito: AccountCall(.post, "logout", body: body, repeats: configuration.signInRetries)
-            case .apple:
-                AccountCall(
-                    .post, "logout", of: .session, body: body, bearer: session.accessToken,
-                    repeats: configuration.signInRetries)
-            }
+        let call = AccountCall(
+            path: "logout", family: session.kind.family, body: body,
+            bearer: session.kind == .apple ? session.accessToken : nil, repeats: configuration.signInRetries)
         do {
             let _: Done = try await send(call)
             return true

@@ -22,7 +22,7 @@ extension Gatehouse {
     }
 
     private func takenOver(_ sources: [LegacyTokens]) async throws -> User? {
-        guard await restore() != .locked else { throw GatehouseError.deviceLocked }
+        guard await restore() != .locked else { throw unreadable }
         for source in sources where isUnused {
             guard let token = try await storing({ try await source.read() }), !token.token.text.isEmpty else {
                 continue
@@ -38,8 +38,7 @@ extension Gatehouse {
     private func takenOver(_ token: LegacyToken, _ source: LegacyTokens) async throws -> User? {
         if let id = token.deviceID { item = StoredItem(deviceID: id) }
         let old = StoredSession(
-            generation: UUID(), kind: token.isSession ? .apple : .cognito, accessToken: token.token,
-            receivedAt: gatewayNow, expiresAt: gatewayNow, user: User(fields: .object([:])))
+            kind: token.isSession ? .apple : .cognito, accessToken: token.token, user: User(fields: .object([:])))
         var members: [String: JSONValue] = [:]
         members["client_id"] = token.clientID.map { .string($0) }
         members["device_key"] = token.deviceKey.map { .string($0) }
@@ -56,8 +55,8 @@ extension Gatehouse {
         try await storing {
             let storing = try await self.store(new, inPlaceOf: token.token)
             guard self.session?.generation == new.generation else { return }
-            guard case .stored = storing else { return self.take(self.stored) }
-            let found = try await self.store.read().map { try JSONDecoder().decode(StoredItem.self, from: $0) }
+            guard case .stored = storing else { return self.take(self.stored, or: .elsewhere) }
+            let found = Self.decoded(try await self.store.read())
             guard found?.session?.generation == new.generation else {
                 throw StoreFailure.failed("the session could not be read back")
             }
@@ -65,8 +64,8 @@ extension Gatehouse {
         }
         guard let session, session.generation == new.generation else { return nil }
         // Without ``presence``: nobody has asked to use the session.
-        let family = new.kind == .apple ? AccountCall.Family.session : .account
-        let me: JSONValue = try await send(AccountCall(.get, "me", of: family, bearer: session.accessToken, repeats: 1))
+        let me: JSONValue = try await send(
+            AccountCall(path: "me", method: .get, family: new.kind.family, bearer: session.accessToken, repeats: 1))
         return self.session?.generation == new.generation ? try await took(me) : nil
     }
 

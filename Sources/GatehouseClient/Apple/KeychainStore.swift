@@ -18,6 +18,11 @@ public struct KeychainStore: SessionStore {
         query = KeychainQuery(service: service, account: "session", accessGroup: accessGroup)
     }
 
+    /// An item that can also be written while the device is locked.
+    public var signOuts: (any SessionStore)? {
+        KeychainStore(keychain, service: query.service + ".ended", accessGroup: query.accessGroup)
+    }
+
     public func read() throws -> Data? { try found()?.data }
 
     public func replace(_ old: Data?, with new: Data?) throws -> Bool {
@@ -38,17 +43,6 @@ public struct KeychainStore: SessionStore {
         let status = keychain.add(item(new, in: current.attributes.accessGroup))
         if status != KeychainStatus.success, status != KeychainStatus.duplicateItem { _ = keychain.add(current) }
         return try succeeded(status, unless: KeychainStatus.duplicateItem)
-    }
-
-    /// Deletes what an earlier installation of the app left, since the Keychain outlasts the app. Call it before
-    /// ``Gatehouse/restore()``, from the first version on that uses the client, if a reinstallation must sign out.
-    ///
-    /// - Parameter defaults: where the installation leaves its mark.
-    /// - Throws: ``StoreFailure``. Nothing is deleted before the first unlock, when defaults read as empty.
-    public func endWithInstallation(markedIn defaults: UserDefaults, key: String = "GatehouseInstallation") throws {
-        let data = try read()
-        guard !defaults.bool(forKey: key) else { return }
-        if try data == nil || replace(data, with: nil) { defaults.set(true, forKey: key) }
     }
 
     /// The item, in the store's group. One that an earlier version left in another group moves.

@@ -14,15 +14,6 @@ public struct LegacyToken: Sendable, Hashable {
     public var deviceID: String?
 
     public init(_ token: String) { self.token = Secret(token) }
-
-    /// The refresh token in what Amplify for Swift stores; nil if there is none.
-    public init?(amplify data: Data) {
-        guard let value = try? JSONDecoder().decode(JSONValue.self, from: data),
-            let token = value.first("refreshToken")
-        else { return nil }
-        self.init(token)
-        deviceKey = value.first("deviceKey")
-    }
 }
 
 /// A place where older versions of the app left tokens.
@@ -68,18 +59,6 @@ public struct LegacyTokens: Sendable {
             return item.flatMap { token($0.data) }
         } remove: {
             _ = try KeychainStatus.succeeded(keychain.delete(query), unless: KeychainStatus.itemNotFound, accessGroup)
-        }
-    }
-}
-
-extension JSONValue {
-    /// The first text of that name, at any depth, in the order of the names.
-    fileprivate func first(_ name: String) -> String? {
-        switch self {
-        case .object(let members):
-            members[name]?.text ?? members.sorted { $0.key < $1.key }.lazy.compactMap { $0.value.first(name) }.first
-        case .array(let elements): elements.lazy.compactMap { $0.first(name) }.first
-        default: nil
         }
     }
 }

@@ -29,26 +29,18 @@ extension HTTPURLResponse {
 }
 
 enum HTTPDate {
-    private static let months = [
-        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-    ]
+    private static let months = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(separator: " ")
 
     /// - Returns: nil if the text is no IMF-fixdate (RFC 9110, section 5.6.7), such as
     ///   `Sun, 06 Nov 1994 08:49:37 GMT`.
     static func parse(_ text: String) -> Date? {
-        let parts = text.split(separator: " ")
-        guard parts.count == 6, parts[5] == "GMT", let month = months.firstIndex(of: String(parts[2])) else {
-            return nil
-        }
-        let clock = parts[4].split(separator: ":")
-        let numbers = ([parts[1], parts[3]] + clock).compactMap { Int($0) }
-        guard clock.count == 3, numbers.count == 5, (1...31).contains(numbers[0]), (1970...9999).contains(numbers[1])
-        else { return nil }
-        // Days since 1970 of the civil date, in years that begin with March, so that the leap day is the last.
-        let year = month < 2 ? numbers[1] - 1 : numbers[1]
-        let dayOfYear = (153 * ((month + 10) % 12) + 2) / 5 + numbers[0] - 1
-        let days = 365 * year + year / 4 - year / 100 + year / 400 + dayOfYear - 719_468
-        let seconds = numbers[2] * 3600 + numbers[3] * 60 + numbers[4]
-        return Date(timeIntervalSince1970: TimeInterval(days * 86_400 + seconds))
+        let parts = text.split { $0 == " " || $0 == ":" }
+        guard parts.count == 8, parts[7] == "GMT", let month = months.firstIndex(of: parts[2]) else { return nil }
+        let numbers = [3, 1, 4, 5, 6].compactMap { Int(parts[$0]) }
+        guard numbers.count == 5, numbers.allSatisfy({ (0...9999).contains($0) }) else { return nil }
+        return DateComponents(
+            calendar: Calendar(identifier: .gregorian), timeZone: TimeZone(secondsFromGMT: 0), year: numbers[0],
+            month: month + 1, day: numbers[1], hour: numbers[2], minute: numbers[3], second: numbers[4]
+        ).date
     }
 }

@@ -8,9 +8,13 @@ extension Gatehouse {
     ///
     /// - Parameter path: relative to ``Configuration/url``, with its query.
     public nonisolated func request(_ path: String) -> URLRequest {
-        let base = configuration.url.absoluteString.trimmingSuffix("/")
-        let path = path.hasPrefix("/") ? path : "/" + path
-        return URLRequest(url: URL(string: base + path) ?? configuration.url)
+        var text = configuration.url.absoluteString
+        while text.last == "/" { text.removeLast() }
+        text += path.hasPrefix("/") ? path : "/" + path
+        var request = URLRequest(url: URL(string: text) ?? configuration.url)
+        // On Linux the initializer's timeout has no effect.
+        request.timeoutInterval = configuration.timeout
+        return request
     }
 
     /// Sends a request with the session's token, and returns the response, whatever its status.
@@ -21,8 +25,7 @@ extension Gatehouse {
     /// - Throws: ``GatehouseError``: ``GatehouseError/foreignOrigin(_:)`` for a request to another origin,
     ///   ``GatehouseError/bodyNotReplayable`` for a body that is a stream and would have to be sent again.
     public func data(for request: URLRequest) async throws -> (Data, HTTPURLResponse) {
-        let (body, response) = try await bytes(for: request)
-        return try await (Self.network { try await body.collected() }, response)
+        try await exchange(request, uploading: nil, transport.data)
     }
 
     /// As ``data(for:)`` for a path.
@@ -30,14 +33,15 @@ extension Gatehouse {
 
     /// As ``data(for:)``, with a file as the request's body.
     public func upload(for request: URLRequest, fromFile file: URL) async throws -> (Data, HTTPURLResponse) {
-        let (body, response) = try await exchange(request, uploading: file)
-        return try await (Self.network { try await body.collected() }, response)
+        try await exchange(request, uploading: file, transport.data)
     }
 
     /// As ``data(for:)``, with the response's body as it comes.
     public func bytes(for request: URLRequest) async throws -> (ResponseBody, HTTPURLResponse) {
-        try await exchange(request, uploading: nil)
+        try await exchange(request, uploading: nil, transport.send)
     }
+
+    private typealias Send<Body> = @Sendable (URLRequest, URL?) async throws -> (HTTPURLResponse, Body)
 
     /// A request with the session's token, for other HTTP clients. A 401 response with `error="invalid_token"` asks for
     /// ``refresh()`` and one repetition.
@@ -46,25 +50,31 @@ extension Gatehouse {
         return try await usableSession().accessToken.signing(request)
     }
 
-    private func exchange(_ request: URLRequest, uploading file: URL?) async throws -> (ResponseBody, HTTPURLResponse) {
+    private func exchange<Body: Sendable>(
+        _ request: URLRequest, uploading file: URL?, _ send: Send<Body>
+    ) async throws -> (Body, HTTPURLResponse) {
         try checkOrigin(request.url)
         let session = try await usableSession()
-        let (body, response) = try await follow(request, session.accessToken, file)
+        let (body, response) = try await follow(request, session.accessToken, file, send)
         guard response.refusesToken else { return (body, response) }
         guard let newer = try await renewed(session) else { return (body, response) }
         guard request.httpBodyStream == nil else { throw GatehouseError.bodyNotReplayable }
-        return try await follow(request, newer.accessToken, file)
+        return try await follow(request, newer.accessToken, file, send)
     }
 
     /// Sends a request, and follows redirects within the gateway's origin (RFC 9110, section 15.4).
-    private func follow(
-        _ request: URLRequest, _ token: Secret, _ file: URL?
-    ) async throws -> (ResponseBody, HTTPURLResponse) {
+    private func follow<Body: Sendable>(
+        _ request: URLRequest, _ token: Secret, _ file: URL?, _ send: Send<Body>
+    ) async throws -> (Body, HTTPURLResponse) {
         var request = token.signing(request)
         var file = file
         for _ in 0..<16 {
-            let (response, body) = try await Self.network { [request, file, transport] in
-                try await transport.send(request, uploading: file)
+            let (response, body): (HTTPURLResponse, Body)
+            do {
+                (response, body) = try await send(request, file)
+            } catch let error as URLError {
+                try Task.checkCancellation()
+                throw GatehouseError.network(error)
             }
             noteTime(of: response)
             guard let next = request.redirected(by: response), Origin(next.url) == Origin(configuration.url) else {
@@ -81,12 +91,6 @@ extension Gatehouse {
             throw GatehouseError.foreignOrigin(url)
         }
     }
-
-    static func network<Value: Sendable>(
-        _ body: @Sendable () async throws -> Value
-    ) async throws -> Value {
-        do { return try await body() } catch let error as URLError { throw GatehouseError.network(error) }
-    }
 }
 
 extension Secret {
@@ -100,7 +104,7 @@ extension Secret {
 extension URLRequest {
     /// The request that a redirect asks for; nil if the response is none, or the body cannot be sent again.
     func redirected(by response: HTTPURLResponse) -> URLRequest? {
-        guard let location = response.value(forHTTPHeaderField: "Location"),
+        guard (300..<400).contains(response.statusCode), let location = response.value(forHTTPHeaderField: "Location"),
             let target = URL(string: location, relativeTo: url)?.absoluteURL
         else { return nil }
         var next = self

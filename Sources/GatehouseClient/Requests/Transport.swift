@@ -11,6 +11,15 @@ public protocol Transport: Sendable {
     /// - Returns: the response's head and its body, piece by piece.
     /// - Throws: `URLError`, and `CancellationError`.
     func send(_ request: URLRequest, uploading file: URL?) async throws -> (HTTPURLResponse, ResponseBody)
+    /// As ``send(_:uploading:)``, with the whole body: by default it is collected, where another way is cheaper.
+    func data(_ request: URLRequest, uploading file: URL?) async throws -> (HTTPURLResponse, Data)
+}
+
+extension Transport {
+    public func data(_ request: URLRequest, uploading file: URL?) async throws -> (HTTPURLResponse, Data) {
+        let (response, body) = try await send(request, uploading: file)
+        return (response, try await body.collected())
+    }
 }
 
 /// A response's body, in pieces as they come. Its iteration throws `URLError` if the connection breaks.

@@ -10,6 +10,7 @@ public import Foundation
 public final class URLSessionTransport: Transport {
     private let session: URLSession
     private let tasks = TaskDelegate()
+    private let redirects = RedirectDelegate()
 
     /// - Parameter trust: decides about the server's certificate beside the system, as ``PinnedKeys`` does.
     public init(trust: (any ServerTrust)? = nil) {
@@ -36,6 +37,17 @@ public final class URLSessionTransport: Transport {
         } onCancel: {
             task.cancel()
         }
+    }
+
+    /// URLSession's own collecting takes fewer turns of its queue than a delegate's. On Linux it drops the body of a
+    /// redirect that is not followed.
+    public func data(_ request: URLRequest, uploading file: URL?) async throws -> (HTTPURLResponse, Data) {
+        let (data, response) =
+            if let file {
+                try await session.upload(for: request, fromFile: file, delegate: redirects)
+            } else { try await session.data(for: request, delegate: redirects) }
+        guard let response = response as? HTTPURLResponse else { throw URLError(.badServerResponse) }
+        return (response, data)
     }
 }
 
@@ -65,26 +77,19 @@ private final class TaskDelegate: NSObject, URLSessionDataDelegate, @unchecked S
         _: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
         completionHandler: @escaping (URLSession.ResponseDisposition) -> Void
     ) {
-        let waiting = begun(dataTask)
+        let (stream, body) = AsyncThrowingStream<Data, any Error>.makeStream()
+        body.onTermination = { if case .cancelled = $0 { dataTask.cancel() } }
+        let head = lock.withLock {
+            let head = exchanges[dataTask.taskIdentifier]?.head
+            exchanges[dataTask.taskIdentifier] = Exchange(head: nil, body: body)
+            return head
+        }
         guard let response = response as? HTTPURLResponse else {
-            waiting?.0.resume(throwing: URLError(.badServerResponse))
+            head?.resume(throwing: URLError(.badServerResponse))
             return completionHandler(.cancel)
         }
-        waiting?.0.resume(returning: (response, waiting?.1 ?? ResponseBody(Data())))
+        head?.resume(returning: (response, ResponseBody(stream)))
         completionHandler(.allow)
-    }
-
-    /// The one that waits for the head, and the body that it gets.
-    private func begun(
-        _ task: URLSessionTask
-    ) -> (CheckedContinuation<(HTTPURLResponse, ResponseBody), any Error>, ResponseBody)? {
-        let (stream, continuation) = AsyncThrowingStream<Data, any Error>.makeStream()
-        continuation.onTermination = { if case .cancelled = $0 { task.cancel() } }
-        return lock.withLock {
-            guard let head = exchanges[task.taskIdentifier]?.head else { return nil }
-            exchanges[task.taskIdentifier] = Exchange(head: nil, body: continuation)
-            return (head, ResponseBody(stream))
-        }
     }
 
     func urlSession(_: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
@@ -111,5 +116,15 @@ private final class TaskDelegate: NSObject, URLSessionDataDelegate, @unchecked S
     ) {
         guard let trust else { return completionHandler(.performDefaultHandling, nil) }
         completionHandler(trust.accepts(challenge) ? .performDefaultHandling : .cancelAuthenticationChallenge, nil)
+    }
+}
+
+/// Takes no redirect. URLSession does all else.
+private final class RedirectDelegate: NSObject, URLSessionTaskDelegate {
+    func urlSession(
+        _: URLSession, task _: URLSessionTask, willPerformHTTPRedirection _: HTTPURLResponse,
+        newRequest _: URLRequest, completionHandler: @escaping (URLRequest?) -> Void
+    ) {
+        completionHandler(nil)
     }
 }

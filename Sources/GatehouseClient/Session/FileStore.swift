@@ -8,12 +8,13 @@ public struct FileStore: SessionStore {
     /// - Parameter url: the file. Its directory is made if it is missing.
     public init(_ url: URL) { self.url = url }
 
+    /// A file beside this one.
+    public var signOuts: (any SessionStore)? { FileStore(url.appendingPathExtension("ended")) }
+
     public func read() throws -> Data? {
         do {
             return try Data(contentsOf: url)
-        } catch let error as CocoaError where error.code == .fileReadNoSuchFile {
-            return nil
-        } catch let error as CocoaError where error.code == .fileNoSuchFile {
+        } catch let error as CocoaError where [.fileReadNoSuchFile, .fileNoSuchFile].contains(error.code) {
             return nil
         } catch {
             throw StoreFailure.failed(error.localizedDescription)

@@ -21,8 +21,7 @@ extension Gatehouse {
         await storeUnstored()
         let session = try await currentSession()
         let lead = session.kind == .apple ? configuration.sessionRefreshLead : configuration.refreshLead
-        let isRefused = session.accessToken == refused
-        let remaining = isRefused ? 0 : remaining(session)
+        let remaining = session.accessToken == refused ? 0 : remaining(session)
         if remaining > lead { return session }
         if let error = retry.closed(at: clock.uptime) {
             if remaining > 0 { return session }
@@ -94,6 +93,7 @@ extension Gatehouse {
         let found: Data?
         do {
             found = try await store.read()
+            over.formUnion(try await notedSignOuts())
         } catch StoreFailure.locked {
             throw GatehouseError.deviceLocked
         } catch {
@@ -101,10 +101,12 @@ extension Gatehouse {
             return nil
         }
         try checkGeneration(session)
+        if over.contains(session.generation) { throw await replacedElsewhere(found) }
         if found == stored { return nil }
-        guard let found, let decoded = try? JSONDecoder().decode(StoredItem.self, from: found),
-            let other = decoded.session, other.generation == session.generation
-        else { throw await replacedElsewhere(found) }
+        let decoded = Self.decoded(found)
+        guard let other = decoded?.session, other.generation == session.generation else {
+            throw await replacedElsewhere(found)
+        }
         stored = found
         item = decoded
         guard other.renewal != session.renewal || other.accessToken != session.accessToken else { return nil }
@@ -147,29 +149,13 @@ extension Gatehouse {
     }
 
     func replacedElsewhere(_ found: Data?) async -> GatehouseError {
-        take(found)
-        if session == nil {
-            become(.signedOut(.elsewhere))
-            report(.signedOut(.elsewhere))
-        } else if let session {
+        take(found, or: .elsewhere)
+        if let session {
             report(.signedIn(session.user))
+        } else if case .signedOut(let reason) = state {
+            report(.signedOut(reason))
         }
         return .signedOut(.elsewhere)
-    }
-
-    /// The session is over for this device, and for other processes that share the store.
-    func ended(_ session: StoredSession, _ reason: SignOutReason) async -> GatehouseError {
-        guard self.session?.generation == session.generation else { return .signedOut(reason) }
-        self.session = nil
-        endOfToken = nil
-        become(.signedOut(reason))
-        report(.signedOut(reason))
-        do {
-            try await remove(session)
-        } catch {
-            report(.notStored(Self.reason(error)))
-        }
-        return .signedOut(reason)
     }
 
     private func failed(_ error: GatehouseError, _ session: StoredSession) -> GatehouseError {
@@ -193,13 +179,14 @@ extension Gatehouse {
             var body = members
             body["refresh_token"] = .string(session.renewal.text)
             body["device_info"] = await device().json
-            let call = AccountCall(.post, "refresh", body: body, repeats: 1)
+            let call = AccountCall(path: "refresh", body: body, repeats: 1)
             let tokens: TokensResponse = try await send(call)
             new.accept(tokens, now: gatewayNow)
         case .apple:
             // Of a session with a device, a lost response comes again to that device alone.
             let body = ["device_info": await device().json]
-            let call = AccountCall(.post, "refresh", of: .session, body: body, bearer: session.accessToken, repeats: 1)
+            let call = AccountCall(
+                path: "refresh", family: .session, body: body, bearer: session.accessToken, repeats: 1)
             let response: SessionResponse = try await send(call)
             new.accept(response, now: gatewayNow)
         }

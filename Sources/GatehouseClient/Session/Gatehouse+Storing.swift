@@ -16,26 +16,20 @@ extension Gatehouse {
     /// - Throws: ``StoreFailure``.
     func persist(_ new: StoredSession, inPlaceOf sent: Secret?) async throws -> Storing {
         // A sign-in that could not be stored replaces whatever is there.
-        let isSignIn = sent == nil || isUnstoredSignIn
+        let sent = isUnstoredSignIn ? nil : sent
         do {
-            var storing = Storing.stored
-            if let sent, !isSignIn {
-                storing = try await store(new, inPlaceOf: sent)
-            } else {
-                try await storeSignIn(new)
-            }
+            let storing = try await store(new, inPlaceOf: sent)
             if unstored?.generation == new.generation { unstored = nil }
             return storing
         } catch {
-            if session?.generation == new.generation { unstored = (new.generation, isSignIn ? nil : sent) }
+            if session?.generation == new.generation { unstored = (new.generation, sent) }
             throw error
         }
     }
 
     /// Whether the session in use is of a sign-in that the store does not have.
     var isUnstoredSignIn: Bool {
-        guard let unstored, let session else { return false }
-        return unstored.sent == nil && unstored.generation == session.generation
+        unstored.map { $0.sent == nil && $0.generation == session?.generation } ?? false
     }
 
     /// Stores what could not be stored when it came, as far as the store works by now.
@@ -54,35 +48,15 @@ extension Gatehouse {
         }
     }
 
-    /// Removes a session from the store, also the next tokens that are being stored. Another sign-in's session stays.
+    /// Stores a new sign-in's session, whatever was stored, or the next tokens of one that goes on.
     ///
+    /// - Parameter sent: the token that the refresh showed; nil for a sign-in.
     /// - Throws: ``StoreFailure``.
-    func remove(_ session: StoredSession) async throws {
-        for _ in 0..<8 {
-            guard var next = item else { return }
-            next.session = nil
-            let data = try Self.encoded(next)
-            if try await store.replace(stored, with: data) {
-                // Another sign-in may be storing its session meanwhile.
-                if self.session == nil { (stored, item) = (data, next) }
-                return
-            }
-            guard self.session == nil, let found = try await store.read(),
-                let decoded = try? JSONDecoder().decode(StoredItem.self, from: found),
-                decoded.session?.generation == session.generation, self.session == nil
-            else { return }
-            (stored, item) = (found, decoded)
-        }
-        throw StoreFailure.failed("others write at the same time")
-    }
-
-    /// Stores the next tokens of a sign-in that goes on.
-    ///
-    /// - Parameter sent: the token that the refresh showed.
-    /// - Throws: ``StoreFailure``.
-    func store(_ new: StoredSession, inPlaceOf sent: Secret) async throws -> Storing {
+    func store(_ new: StoredSession, inPlaceOf sent: Secret?) async throws -> Storing {
         // Others write at most a few times: each of them ends the loop for this process or is behind it.
         for _ in 0..<8 {
+            // Signed out meanwhile.
+            if sent == nil, session?.generation != new.generation { return .replaced }
             var next = item ?? StoredItem(deviceID: UUID().uuidString.lowercased())
             next.session = new
             let data = try Self.encoded(next)
@@ -90,11 +64,9 @@ extension Gatehouse {
                 (stored, item) = (data, next)
                 return .stored
             }
-            let found = try await store.read()
-            stored = found
-            guard let found, let decoded = try? JSONDecoder().decode(StoredItem.self, from: found) else {
-                return .replaced
-            }
+            stored = try await store.read()
+            guard let sent else { continue }
+            guard let decoded = Self.decoded(stored) else { return .replaced }
             item = decoded
             guard let other = decoded.session, other.generation == new.generation else { return .replaced }
             if other.renewal != sent, other.renewal != new.renewal, other.expiresAt >= new.expiresAt {
@@ -104,27 +76,14 @@ extension Gatehouse {
         throw StoreFailure.failed("others write at the same time")
     }
 
-    /// Stores a new sign-in's session, whatever was stored, unless the user is signed out meanwhile.
-    ///
-    /// - Throws: ``StoreFailure``.
-    func storeSignIn(_ new: StoredSession) async throws {
-        for _ in 0..<8 {
-            guard session?.generation == new.generation else { return }
-            var next = item ?? StoredItem(deviceID: UUID().uuidString.lowercased())
-            next.session = new
-            let data = try Self.encoded(next)
-            if try await store.replace(stored, with: data) {
-                (stored, item) = (data, next)
-                return
-            }
-            stored = try await store.read()
-        }
-        throw StoreFailure.failed("others write at the same time")
-    }
-
     static func encoded(_ item: StoredItem) throws -> Data {
         let encoder = JSONEncoder()
         encoder.outputFormatting = .sortedKeys
         return try encoder.encode(item)
+    }
+
+    /// - Returns: nil if nothing is stored, or something else.
+    static func decoded(_ found: Data?) -> StoredItem? {
+        found.flatMap { try? JSONDecoder().decode(StoredItem.self, from: $0) }
     }
 }

@@ -14,6 +14,13 @@ public protocol SessionStore: Sendable {
     /// - Returns: false, with nothing changed, if something else is stored by now.
     /// - Throws: ``StoreFailure``.
     func replace(_ old: Data?, with new: Data?) async throws -> Bool
+    /// A second place, for sign-outs that this store does not take: the sessions that it has by then are not used any
+    /// more. Nil for none, as it is by default.
+    var signOuts: (any SessionStore)? { get }
+}
+
+extension SessionStore {
+    public var signOuts: (any SessionStore)? { nil }
 }
 
 /// Why a store could not be read or written.
@@ -22,23 +29,4 @@ public enum StoreFailure: Error, Sendable, Hashable {
     case locked
     /// Any other reason.
     case failed(String)
-}
-
-/// A store that ends with the process, for previews and tests.
-public final class MemoryStore: SessionStore, @unchecked Sendable {
-    // Unchecked: `data` is only used under `lock`. Mutex needs iOS 18.
-    private let lock = NSLock()
-    private var data: Data?
-
-    public init(_ data: Data? = nil) { self.data = data }
-
-    public func read() -> Data? { lock.withLock { data } }
-
-    public func replace(_ old: Data?, with new: Data?) -> Bool {
-        lock.withLock {
-            guard data == old else { return false }
-            data = new
-            return true
-        }
-    }
 }

@@ -3,25 +3,12 @@ import Foundation
 /// The value in the store. Members that a later version adds are ignored by this one, and those that an earlier one
 /// lacks have values here, so that an update of the app signs nobody out.
 struct StoredItem: Codable, Sendable, Equatable {
-    var version = 1
+    var version: Int? = 1
     /// The device's identifier for ``DeviceInfo/id``. It outlasts sign-outs.
     var deviceID: String
     /// Of the last sign-in on this device: it keeps its user from being locked out by others.
     var deviceToken: Secret?
     var session: StoredSession?
-
-    init(deviceID: String, session: StoredSession? = nil) {
-        self.deviceID = deviceID
-        self.session = session
-    }
-
-    init(from decoder: any Decoder) throws {
-        let container = try decoder.container(keyedBy: CodingKeys.self)
-        version = try container.decodeIfPresent(Int.self, forKey: .version) ?? 1
-        deviceID = try container.decode(String.self, forKey: .deviceID)
-        deviceToken = try container.decodeIfPresent(Secret.self, forKey: .deviceToken)
-        session = try container.decodeIfPresent(StoredSession.self, forKey: .session)
-    }
 }
 
 struct StoredSession: Codable, Sendable, Equatable {
@@ -30,17 +17,20 @@ struct StoredSession: Codable, Sendable, Equatable {
         case cognito
         /// The gateway's own session, as Sign in with Apple begins it: one token for both.
         case apple
+
+        /// The calls that the session makes.
+        var family: AccountCall.Family { self == .apple ? .session : .account }
     }
 
     /// One for each sign-in: responses of another sign-in's refresh are dropped.
-    var generation: UUID
+    var generation = UUID()
     var kind: Kind
     var accessToken: Secret
     var refreshToken: Secret?
     var idToken: Secret?
     /// By the gateway's clock.
-    var receivedAt: Date
-    var expiresAt: Date
+    var receivedAt = Date.distantPast
+    var expiresAt = Date.distantPast
     var user: User
 
     /// The token that the next refresh shows.

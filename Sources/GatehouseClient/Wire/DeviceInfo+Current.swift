@@ -4,13 +4,14 @@ extension DeviceInfo {
     /// This device and app, as far as the system says without asking the user. It has no ``id`` and no ``name``.
     public static var current: DeviceInfo {
         let version = ProcessInfo.processInfo.operatingSystemVersion
-        return DeviceInfo(
-            platform: platformName,
-            osVersion: "\(version.majorVersion).\(version.minorVersion).\(version.patchVersion)",
-            appVersion: Bundle.main.infoDictionary?["CFBundleShortVersionString"] as? String,
-            model: modelIdentifier,
-            locale: Locale.current.identifier.replacingOccurrences(of: "_", with: "-"),
-            timeZone: TimeZone.current.identifier)
+        var device = DeviceInfo()
+        device.platform = platformName
+        device.osVersion = "\(version.majorVersion).\(version.minorVersion).\(version.patchVersion)"
+        device.appVersion = Bundle.main.infoDictionary?["CFBundleShortVersionString"] as? String
+        device.model = modelIdentifier
+        device.locale = Locale.current.identifier.replacingOccurrences(of: "_", with: "-")
+        device.timeZone = TimeZone.current.identifier
+        return device
     }
 
     private static var platformName: String {

@@ -1,5 +1,3 @@
-public import Foundation
-
 /// Any JSON value (RFC 8259).
 public enum JSONValue: Sendable, Hashable {
     case null
@@ -25,15 +23,6 @@ public enum JSONValue: Sendable, Hashable {
     var texts: [String] {
         guard case .array(let elements) = self else { return [] }
         return elements.compactMap(\.text)
-    }
-
-    /// Decodes the value as the app's own type.
-    ///
-    /// - Throws: `DecodingError`.
-    public func decoded<Value: Decodable>(
-        as type: Value.Type, by decoder: JSONDecoder = JSONDecoder()
-    ) throws -> Value {
-        try decoder.decode(type, from: JSONEncoder().encode(self))
     }
 }
 

@@ -1,8 +1,7 @@
-public import Foundation
-
 /// The signed-in user, as the gateway returns it with a sign-in and from `me`.
 public struct User: Sendable, Hashable, Codable {
-    /// All members as the gateway sent them. A gateway with `user_fields` or `user_sync` sends the app's own.
+    /// All members as the gateway sent them. A gateway with `user_fields` or `user_sync` sends the app's own: encode
+    /// the user, and decode your own type.
     public let fields: JSONValue
 
     public init(fields: JSONValue) { self.fields = fields }
@@ -19,21 +18,12 @@ public struct User: Sendable, Hashable, Codable {
     public var username: String? { fields["username"]?.text }
     /// The user's groups in the pool; empty for users of Sign in with Apple.
     public var groups: [String] { fields["groups"]?.texts ?? [] }
-    public var phoneNumber: String? { (fields["phoneNumber"] ?? fields["phone_number"])?.text }
+    public var phoneNumber: String? { (fields["phoneNumber"] ?? fields["attributes"]?["phone_number"])?.text }
     /// The role that the gateway gives to users of Sign in with Apple.
     public var role: String? { fields["role"]?.text }
     /// The attributes that the gateway's settings list.
     public var attributes: [String: String] {
         guard case .object(let members)? = fields["attributes"] else { return [:] }
         return members.compactMapValues(\.text)
-    }
-
-    /// Decodes the user as the app's own type.
-    ///
-    /// - Throws: `DecodingError`.
-    public func decoded<Value: Decodable>(
-        as type: Value.Type, by decoder: JSONDecoder = JSONDecoder()
-    ) throws -> Value {
-        try fields.decoded(as: type, by: decoder)
     }
 }

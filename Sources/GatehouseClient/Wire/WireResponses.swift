@@ -32,7 +32,6 @@ struct UserResponse: Decodable { var user: User }
 /// Claims of a token. They only say when to refresh, and who it is until the gateway says; nothing is trusted for them.
 struct TokenTimes: Decodable {
     var sub: String?
-    var iat: TimeInterval?
     var exp: TimeInterval
 
     /// - Returns: nil if the text is no JWT (RFC 7519, section 3) with an `exp`.

@@ -1,0 +1,125 @@
+import Foundation
+import GatehouseClient
+import GatehouseClientTesting
+import Testing
+
+@Suite("Stores that several processes share, and stores that cannot be read")
+struct SharedStoreTests {
+    @Test("An extension that started signed out is signed in once the app is")
+    func signInElsewhere() async throws {
+        let scene = Scene()
+        let appExtension = scene.client()
+        var events = await appExtension.events.makeAsyncIterator()
+        #expect(await appExtension.restore() == .signedOut(.notSignedIn))
+        let app = try await scene.signedIn()
+        #expect(try await appExtension.echo() == 200)
+        let user = try #require(await app.state.user)
+        #expect(await appExtension.state == .signedIn(user, isFresh: true))
+        #expect(await events.next() == .signedIn(user))
+        await app.signOut()
+        try await app.signIn(.email(ben.email), password: ben.password)
+        // A refresh finds the other sign-in, and says so.
+        #expect(await failure { try await appExtension.refresh() } == .signedOut(.elsewhere))
+        #expect(await appExtension.restore().user?.email == ben.email)
+    }
+
+    @Test("An app that was signed out by another process is signed in by the next one, and keeps its reason until then")
+    func reasonStays() async throws {
+        let scene = Scene()
+        let (app, appExtension) = (try await scene.signedIn(), scene.client())
+        await appExtension.restore()
+        scene.gateway.endSessions(of: ada.email)
+        let error = await failure { try await appExtension.refresh() }
+        guard case .signedOut(let reason) = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        #expect(await appExtension.restore() == .signedOut(reason))
+        #expect(await failure { _ = try await appExtension.echo() } == .signedOut(reason))
+        try await app.signIn(.email(ben.email), password: ben.password)
+        #expect(await appExtension.restore().user?.email == ben.email)
+    }
+
+    @Test("A value that was read before a sign-in and its end brings nobody back after them")
+    func staleRead() async throws {
+        let store = HeldReads()
+        let scene = Scene(store: store)
+        let client = scene.client()
+        await client.restore()
+        let (login, read) = (Hold(), Hold())
+        scene.gateway.inject(.heldAfter(login), at: "/login")
+        let signIn = Task { try await client.signIn(.email(ben.email), password: ben.password) }
+        await login.reached()
+        _ = try await scene.signedIn()
+        store.hold(read)
+        let late = Task { await client.restore() }
+        await read.reached()
+        login.release()
+        _ = try await signIn.value
+        scene.gateway.endSessions(of: ben.email)
+        _ = await failure { try await client.refresh() }
+        read.release()
+        _ = await late.value
+        guard case .signedOut(.ended) = await client.state else {
+            Issue.record("\(await client.state)")
+            return
+        }
+    }
+
+    @Test("MSAL-objc#821: a store that fails is locked by its state, reported once, and named by errors")
+    func failingStore() async throws {
+        let store = FaultyStore()
+        let scene = Scene(store: store)
+        _ = try await scene.signedIn()
+        let client = scene.client()
+        var events = await client.events.makeAsyncIterator()
+        store.fail(read: .failed("-34018"))
+        #expect(await client.restore() == .locked)
+        #expect(await events.next() == .notStored("-34018"))
+        for _ in 0..<3 {
+            #expect(await client.restore() == .locked)
+            #expect(await failure { _ = try await client.echo() } == .storage("-34018"))
+            #expect(await failure { try await client.refresh() } == .storage("-34018"))
+            #expect(await failure { try await client.takeOver(from: []) } == .storage("-34018"))
+            #expect(await client.signOut() == false)
+        }
+        store.fail(read: .failed("-25291"))
+        #expect(await client.restore() == .locked)
+        #expect(await events.next() == .notStored("-25291"))
+        store.fail()
+        #expect(try await client.echo() == 200)
+        try await client.refresh()
+        // Nothing was reported in between.
+        #expect(await events.next() == .refreshed)
+    }
+
+    @Test("-25308, MSAL-objc#821: a locked device is locked by its state and by errors, and reports nothing")
+    func lockedStore() async throws {
+        let store = FaultyStore()
+        let scene = Scene(store: store)
+        _ = try await scene.signedIn()
+        let client = scene.client()
+        var events = await client.events.makeAsyncIterator()
+        store.fail(read: .locked)
+        for _ in 0..<2 {
+            #expect(await client.restore() == .locked)
+            #expect(await failure { _ = try await client.echo() } == .deviceLocked)
+            #expect(await failure { try await client.takeOver(from: []) } == .deviceLocked)
+            #expect(await client.signOut() == false)
+        }
+        store.fail()
+        try await client.refresh()
+        #expect(await events.next() == .refreshed)
+    }
+
+    @Test("A store that fails after a sign-out leaves the reason, and nobody is signed in")
+    func failsSignedOut() async throws {
+        let store = FaultyStore()
+        let scene = Scene(store: store)
+        let client = try await scene.signedIn()
+        await client.signOut()
+        store.fail(read: .failed("-34018"))
+        #expect(await client.restore() == .signedOut(.requested))
+        #expect(await failure { _ = try await client.echo() } == .signedOut(.requested))
+    }
+}

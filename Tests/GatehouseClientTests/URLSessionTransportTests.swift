@@ -1,0 +1,79 @@
+import Foundation
+import GatehouseClient
+import GatehouseClientTesting
+import Testing
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+@Suite("Requests through URLSession", .timeLimit(.minutes(1)))
+struct URLSessionTransportTests {
+    private static let away = "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 4\r\n\r\naway"
+
+    @Test("swift-corelibs-foundation#5524: URLSession follows no redirect by itself, whole body or not")
+    func redirect() async throws {
+        let server = try LoopbackListener(response: Self.away)
+        let transport = URLSessionTransport()
+        let (response, data) = try await transport.data(URLRequest(url: server.url), uploading: nil)
+        #expect(response.statusCode == 302)
+        #expect(response.value(forHTTPHeaderField: "Location") == "http://127.0.0.1:1/")
+        #if canImport(Darwin)
+            #expect(data == Data("away".utf8))
+        #else
+            #expect(data.isEmpty)  // URLSession drops it
+        #endif
+        let (head, body) = try await transport.send(URLRequest(url: server.url), uploading: nil)
+        #expect(head.statusCode == 302)
+        var pieces = Data()
+        for try await piece in body { pieces.append(piece) }
+        #expect(pieces == Data("away".utf8))
+    }
+
+    @Test("A file is uploaded as the body")
+    func upload() async throws {
+        let file = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        try Data("body".utf8).write(to: file)
+        defer { try? FileManager.default.removeItem(at: file) }
+        let server = try LoopbackListener(response: "HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\nok")
+        var request = URLRequest(url: server.url)
+        request.httpMethod = "POST"
+        let (response, data) = try await URLSessionTransport().data(request, uploading: file)
+        #expect(response.statusCode == 201)
+        #expect(data == Data("ok".utf8))
+    }
+
+    @Test("A Wi-Fi that swallows packets ends a request after its time, and signs nobody out")
+    func swallowed() async throws {
+        let scene = Scene()
+        _ = try await scene.signedIn()
+        scene.clock.advance(by: 7200)
+        let wifi = try LoopbackListener(response: nil)
+        var configuration = Configuration(url: wifi.url)
+        configuration.timeout = 1
+        let client = Gatehouse(configuration, store: scene.store, clock: scene.clock)
+        let error = await failure { _ = try await client.echo() }
+        guard case .network(let reason) = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        #expect(reason.code == .timedOut)
+        #expect(await client.state.user?.email == ada.email)
+        // Elsewhere it goes on.
+        scene.clock.advance(by: 5)
+        #expect(try await scene.client().echo() == 200)
+    }
+
+    @Test("A request that is cancelled while nothing comes ends as cancelled")
+    func cancelled() async throws {
+        let wifi = try LoopbackListener(response: nil)
+        let transport = URLSessionTransport()
+        let task = Task { try await transport.data(URLRequest(url: wifi.url), uploading: nil) }
+        task.cancel()
+        let result = await task.result
+        #expect(throws: (any Error).self) { try result.get() }
+        if case .failure(let error) = result {
+            #expect(error is CancellationError || (error as? URLError)?.code == .cancelled)
+        }
+    }
+}
