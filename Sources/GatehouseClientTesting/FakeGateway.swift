@@ -22,22 +22,17 @@ public final class FakeGateway: Transport, @unchecked Sendable {
     /// Seconds after which a session ends, however often it is refreshed.
     public let sessionLifetime: TimeInterval
 
-    /// Whether responses have `Date`, as servers in front of a gateway add it.
-    public let sendsDate: Bool
-
     /// The URL to configure the client with.
     public static let url = URL(string: "https://gateway.example") ?? URL(fileURLWithPath: "/")
 
     public init(
         clock: any ClientClock = SystemClock(), accessTokenLifetime: TimeInterval = 3600,
-        sessionTokenLifetime: TimeInterval = 30 * 24 * 3600, sessionLifetime: TimeInterval = 365 * 24 * 3600,
-        sendsDate: Bool = false
+        sessionTokenLifetime: TimeInterval = 30 * 24 * 3600, sessionLifetime: TimeInterval = 365 * 24 * 3600
     ) {
         self.clock = clock
         self.accessTokenLifetime = accessTokenLifetime
         self.sessionTokenLifetime = sessionTokenLifetime
         self.sessionLifetime = sessionLifetime
-        self.sendsDate = sendsDate
     }
 
     func locked<Value>(_ body: (inout FakeState) throws -> Value) rethrows -> Value {
@@ -143,7 +138,7 @@ public final class FakeGateway: Transport, @unchecked Sendable {
         } catch {
             reply = FakeRefusal.badJSON.reply(requestID: requestID, deniesSuccess: path.hasPrefix("/api/auth/"))
         }
-        if sendsDate { reply.headers["Date"] = Self.httpDate(clock.now) }
+        reply.headers["Date"] = Self.httpDate(clock.now)
         reply.headers["X-Request-Id"] = requestID
         reply.headers["Cache-Control"] = "no-store"
         if reply.body != nil { reply.headers["Content-Type"] = "application/json" }
