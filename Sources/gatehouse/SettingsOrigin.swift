@@ -56,13 +56,13 @@ enum SettingsOrigin {
     ///
     /// - Throws: ``CommandFailure``
     func hostedDomains() throws -> [String] {
-        do {
+        do throws(SettingsErrors) {
             return try GatewaySettings.hostedDomains(path: name, environment: ProcessInfo.processInfo.environment) {
                 (path) throws(FileReadFailure) in
                 try bytes(of: path)
             }
-        } catch let errors as SettingsErrors {
-            throw CommandFailure(errors, in: name)
+        } catch {
+            throw CommandFailure(error, in: name)
         }
     }
 

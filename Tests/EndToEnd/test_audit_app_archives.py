@@ -72,6 +72,7 @@ def test_an_android_app_is_read_with_its_code_and_the_apps_inside_it(tmp_path, m
     path = archive(tmp_path / "shop.apks", {"base.apk": inner.getvalue(), "res/raw/awsconfiguration.json": POOL}, method)
     assert found(report(path)) == {
         ("shop.apks!/base.apk!/classes.dex", "amplify-auth"),
+        ("shop.apks!/base.apk!/classes.dex", "cognito-sdk"),
         ("shop.apks!/base.apk!/assets/index.android.bundle", "cognito-target"),
         ("shop.apks!/base.apk!/lib/arm64-v8a/libapp.so", "cognito-sdk"),
         ("shop.apks!/res/raw/awsconfiguration.json", "amplify-configuration"),
