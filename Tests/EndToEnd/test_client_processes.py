@@ -10,14 +10,16 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from harness.certificates import Authority
 from harness.gateway import ADA, REPOSITORY, LocalPool
-from harness.process import wait_until
+from harness.process import free_port, wait_until
 from harness.sanitizer import PATIENCE
 
 SAMPLES = [REPOSITORY / ".build" / kind / "client-sample" for kind in ("debug", "release")]
 SAMPLE = next((path for path in SAMPLES if path.exists()), SAMPLES[0])
+AUTHORITIES = "/etc/ssl/certs/ca-certificates.crt"
 REFRESH = "/api/v1/auth/refresh"
-pytestmark = pytest.mark.skipif(not SAMPLE.exists(), reason="the sample is not built: swift build --product client-sample")
+pytestmark = pytest.mark.skipif(not SAMPLE.exists(), reason="not built: swift build --product client-sample")
 
 
 class Front:
@@ -89,10 +91,12 @@ def front(gateway):
     front.stop()
 
 
-def app(url: str, store: Path, *options: str) -> subprocess.Popen:
-    """One run of the app: it signs in, or stays signed in, and sends one call."""
+def app(
+    url: str, store: Path, *options: str, path: str = "/api/v1/auth/me", trusting: list[str] | None = None
+) -> subprocess.Popen:
+    """One run of the app: it signs in, or stays signed in, and sends one call. `trusting` starts it."""
     return subprocess.Popen(
-        [SAMPLE, url, store, "/api/v1/auth/me", *options],
+        [*(trusting or []), SAMPLE, url, store, path, *options],
         env={**os.environ, "EMAIL": ADA[0], "PASSWORD": ADA[1]},
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     )
@@ -107,20 +111,21 @@ def ends(process: subprocess.Popen, first: str) -> None:
 
 
 def refreshes(gateway) -> list[int]:
+    """The statuses of all refreshes in the log, which other tests' gateways may have begun."""
     return [line["status"] for line in gateway.access_log() if line["path"] == REFRESH]
 
 
 def test_three_processes_that_refresh_at_once_all_stay_signed_in(gateway, tmp_path):
     store = tmp_path / "session.json"
     ends(app(gateway.url, store), "signed in as")
-    rounds, before = 8, store.read_text()
+    rounds, before, known = 8, store.read_text(), len(refreshes(gateway))
     for _ in range(rounds):
         for process in [app(gateway.url, store, "--refresh") for _ in range(3)]:
             ends(process, "still signed in as")
         assert store.read_text() != before
         before = store.read_text()
-    wait_until(lambda: len(refreshes(gateway)) >= rounds, "the refreshes in the access log")
-    assert set(refreshes(gateway)) == {200}
+    wait_until(lambda: len(refreshes(gateway)) >= known + rounds, "the refreshes in the access log")
+    assert set(refreshes(gateway)[known:]) == {200}
     ends(app(gateway.url, store), "still signed in as")
 
 
@@ -128,7 +133,7 @@ def test_three_processes_that_refresh_at_once_all_stay_signed_in(gateway, tmp_pa
 def test_a_process_that_is_killed_in_a_refresh_is_signed_in_at_its_next_start(gateway, front, tmp_path, point):
     store = tmp_path / "session.json"
     ends(app(front.url, store), "signed in as")
-    before = store.read_bytes()
+    before, known = store.read_bytes(), len(refreshes(gateway))
     front.lose = point
     with open(f"{store}.lock", "w") as lock:
         if point == "before the store":
@@ -136,7 +141,7 @@ def test_a_process_that_is_killed_in_a_refresh_is_signed_in_at_its_next_start(ga
         killed = app(front.url, store, "--refresh")
         if point == "before the store":
             # It has its response soon after the gateway's log has it, and waits for the lock then.
-            wait_until(lambda: refreshes(gateway) == [200], "the refresh in the access log")
+            wait_until(lambda: refreshes(gateway)[known:] == [200], "the refresh in the access log")
             wait_until(lambda: waits_for_lock(killed.pid), "a process that waits for the store")
         else:
             assert front.lost.wait(60 * PATIENCE)
@@ -144,7 +149,8 @@ def test_a_process_that_is_killed_in_a_refresh_is_signed_in_at_its_next_start(ga
         killed.communicate()
     assert store.read_bytes() == before
     front.go_on.set()
-    wait_until(lambda: len(refreshes(gateway)) == (point != "before the gateway"), "the access log")
+    sent = 0 if point == "before the gateway" else 1
+    wait_until(lambda: refreshes(gateway)[known:] == [200] * sent, "the access log")
     front.lose = None
     for _ in range(2):
         ends(app(front.url, store, "--refresh"), "still signed in as")
@@ -154,3 +160,64 @@ def test_a_process_that_is_killed_in_a_refresh_is_signed_in_at_its_next_start(ga
 def waits_for_lock(process: int) -> bool:
     """Whether the process waits in flock(2), as /proc/locks marks with an arrow."""
     return any("->" in line and f" {process} " in line for line in Path("/proc/locks").read_text().splitlines())
+
+
+class Moved(BaseHTTPRequestHandler):
+    """A backend whose list has moved, within the gateway's origin and to another one."""
+
+    def do_GET(self):
+        target = {"/api/moved": "/api/here", "/api/away": "https://localhost:1/api/here"}.get(self.path)
+        self.send_response(302 if target else 200)
+        if target:
+            self.send_header("Location", target)
+        self.send_header("Content-Length", "4")
+        self.end_headers()
+        self.wfile.write(b"list")
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def moved():
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Moved)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not Path(AUTHORITIES).exists(), reason="needs root and the authorities' file")
+def test_swift_corelibs_foundation_5524_a_redirect_over_http2_ends_no_process(
+    start_gateway, ledger, moved, tmp_path
+):
+    ledger.note(ADA[1])
+    authority = Authority(tmp_path / "certificates")
+    port = free_port()
+    listener = {"address": f"127.0.0.1:{port}", "tls": {"certificates": [authority.issue("localhost").settings()]}}
+    gateway = start_gateway(
+        {
+            "listeners": [listener],
+            "upstreams": {"moved": {"url": moved}},
+            "routes": [{"name": "moved", "path": "/api/**", "access": "required", "upstream": "moved"}],
+        },
+        pool=LocalPool(tmp_path),
+    )
+    store, url = tmp_path / "session.json", f"https://localhost:{port}"
+    # URLSession on Linux trusts the system's authorities alone: the app sees another file in their place.
+    script = f'mount --bind {authority.pem} {AUTHORITIES} && exec "$@"'
+    trusting = ["unshare", "--mount", "--propagation", "private", "sh", "-c", script, "sh"]
+    ends(app(url, store, trusting=trusting), "signed in as")
+    for path, status, paths in (
+        ("/api/moved", "200 list", ["/api/moved", "/api/here"]), ("/api/away", "302 ", ["/api/away"]),
+    ):
+        known, streams = len(gateway.access_log()), gateway.metric("gatehouse_http2_streams_total")
+        process = app(url, store, path=path, trusting=trusting)
+        output, _ = process.communicate(timeout=60 * PATIENCE)
+        assert process.returncode == 0, output
+        assert output.splitlines()[1].strip() == status.strip(), output
+        wait_until(lambda: len(gateway.access_log()) == known + len(paths), "the requests in the access log")
+        assert [line["path"] for line in gateway.access_log()[known:]] == paths
+        assert gateway.metric("gatehouse_http2_streams_total") == streams + len(paths)

@@ -3,7 +3,13 @@
     public import GatehouseClient
     public import SwiftUI
 
-    /// The app: the sign-in screen while nobody is signed in, and the list else.
+    /// The app: the sign-in screen while nobody is signed in, and the list else. The main file of a target is
+    ///
+    ///     @main
+    ///     struct Main: App {
+    ///         private let gatehouse = Gatehouse(url: URL(string: "https://api.example.com")!)
+    ///         var body: some Scene { ExampleScene(gatehouse) }
+    ///     }
     @available(iOS 17, macOS 14, visionOS 1, *)
     @MainActor
     public struct ExampleScene: Scene {
