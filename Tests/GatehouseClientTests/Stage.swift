@@ -59,42 +59,19 @@ final class FaultyTransport: Transport, @unchecked Sendable {
     }
 }
 
-/// The clocks of a device, which a test sets apart from the gateway's. A pause moves them on and returns.
-final class DeviceClock: ClientClock, @unchecked Sendable {
-    // Unchecked: both are only used under `lock`.
-    private let lock = NSLock()
-    private let inner: any ClientClock
-    private var passed: TimeInterval = 0
-    private var set: TimeInterval = 0
-
-    init(_ inner: any ClientClock) { self.inner = inner }
-
-    var now: Date { lock.withLock { inner.now + passed + set } }
-    var uptime: TimeInterval { lock.withLock { inner.uptime + passed } }
-
-    /// Lets time pass on the device, also while it sleeps.
-    func advance(by seconds: TimeInterval) { lock.withLock { passed += seconds } }
-    /// Sets the wall clock forward, or back, as a user does.
-    func setWallClock(forwardBy seconds: TimeInterval) { lock.withLock { set += seconds } }
-
-    func pause(seconds: TimeInterval) async throws {
-        try Task.checkCancellation()
-        advance(by: seconds)
-    }
-}
-
 /// A gateway of either kind, a device before it, and a user.
 struct Stage {
     let backend: any Backend
     let transport: FaultyTransport
-    let clock: DeviceClock
+    /// The device's, which stands still unless the test moves it.
+    let clock: ManualClock
     let store = MemoryStore()
     let user: (email: String, password: String)
 
     init(_ backend: any Backend, _ name: String) async throws {
         self.backend = backend
         transport = FaultyTransport(backend.transport)
-        clock = DeviceClock(backend.clock)
+        clock = ManualClock(now: backend.clock.now)
         user = try await backend.newUser(name)
     }
 
