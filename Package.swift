@@ -34,6 +34,7 @@ let package = Package(
     products: [
         .executable(name: "gatehouse", targets: ["gatehouse"]),
         .library(name: "GatehouseClient", targets: ["GatehouseClient"]),
+        .library(name: "ExampleApp", targets: ["ExampleApp"]),
         .executable(name: "client-sample", targets: ["ClientSample"]),
         .library(name: "GatehouseClientTesting", targets: ["GatehouseClientTesting"]),
     ],
@@ -56,6 +57,12 @@ let package = Package(
         .target(name: "GatehouseClient", swiftSettings: safe),
         .executableTarget(
             name: "ClientSample", dependencies: ["GatehouseClient"], path: "deploy/example-app/command-line",
+            swiftSettings: safe),
+        // An app of two screens, to copy. Its views need SwiftUI, its models do not.
+        .target(
+            name: "ExampleApp", dependencies: ["GatehouseClient"], path: "deploy/example-app/app", swiftSettings: safe),
+        .testTarget(
+            name: "ExampleAppTests", dependencies: ["ExampleApp", "GatehouseClient", "GatehouseClientTesting"],
             swiftSettings: safe),
         // A gateway in the app's own process, for its tests and previews.
         .target(name: "GatehouseClientTesting", dependencies: ["GatehouseClient"], swiftSettings: safe),

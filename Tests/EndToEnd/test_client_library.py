@@ -26,7 +26,6 @@ TOTP = {"mode": "optional", "methods": ["SOFTWARE_TOKEN_MFA"]}
 RELYING_PARTY = "auth.example.com"
 FACTORS = ["EMAIL_OTP", "WEB_AUTHN", "PASSWORD"]
 PASSWORDLESS = {"passwordless": {"factors": FACTORS, "relying_party_id": RELYING_PARTY}}
-MANY = {"address": "100000/1m", "account": "100000/1m", "global": "100000/1m"}
 
 
 def is_built() -> bool:
@@ -38,7 +37,10 @@ def apple(tmp_path):
     apple = LocalApple(
         tmp_path,
         changes={
-            "mfa": TOTP, "first_factors": FACTORS, "web_authn": {"relying_party_id": RELYING_PARTY}, "hourly_limits": False,
+            "mfa": TOTP,
+            "first_factors": FACTORS,
+            "web_authn": {"relying_party_id": RELYING_PARTY},
+            "hourly_limits": False,
         },
     )
     yield apple
@@ -106,9 +108,9 @@ def control(apple, clock):
 
 
 def settings(apple: LocalApple) -> dict:
-    """With passkeys and codes, Sign in with Apple, and limits that no test reaches."""
-    limits = {"sign_in": MANY, "messages": MANY, "codes": MANY}
-    return merged(apple_settings(apple), {"sign_in": {"cognito": apple.sign_in_settings("pool", **PASSWORDLESS)}, "account_limits": limits})
+    """With passkeys and codes beside passwords, and Sign in with Apple."""
+    cognito = apple.sign_in_settings("pool", **PASSWORDLESS)
+    return merged(apple_settings(apple), {"sign_in": {"cognito": cognito}})
 
 
 def run_tests(gateway, control: str, name: str) -> None:

@@ -94,6 +94,8 @@ struct RealBackend: Backend {
         let asked = URLComponents(url: control.appendingPathComponent(path), resolvingAgainstBaseURL: false)
         var components = try #require(asked)
         components.queryItems = query.map { URLQueryItem(name: $0.key, value: $0.value) }
+        // In a form's query a plus sign is a space.
+        components.percentEncodedQuery = components.percentEncodedQuery?.replacingOccurrences(of: "+", with: "%2B")
         let (response, body) = try await session.send(URLRequest(url: #require(components.url)), uploading: nil)
         var data = Data()
         for try await piece in body { data.append(piece) }

@@ -43,27 +43,6 @@ struct URLSessionTransportTests {
         #expect(data == Data("ok".utf8))
     }
 
-    @Test("A Wi-Fi that swallows packets ends a request after its time, and signs nobody out")
-    func swallowed() async throws {
-        let scene = Scene()
-        _ = try await scene.signedIn()
-        scene.clock.advance(by: 7200)
-        let wifi = try LoopbackListener(response: nil)
-        var configuration = Configuration(url: wifi.url)
-        configuration.timeout = 1
-        let client = Gatehouse(configuration, store: scene.store, clock: scene.clock)
-        let error = await failure { _ = try await client.echo() }
-        guard case .network(let reason) = error else {
-            Issue.record("\(String(describing: error))")
-            return
-        }
-        #expect(reason.code == .timedOut)
-        #expect(await client.state.user?.email == ada.email)
-        // Elsewhere it goes on.
-        scene.clock.advance(by: 5)
-        #expect(try await scene.client().echo() == 200)
-    }
-
     @Test("A request that is cancelled while nothing comes ends as cancelled")
     func cancelled() async throws {
         let wifi = try LoopbackListener(response: nil)

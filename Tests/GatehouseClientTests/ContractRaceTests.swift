@@ -1,0 +1,104 @@
+import Foundation
+import GatehouseClient
+import GatehouseClientTesting
+import Testing
+
+@Suite("Races over a session of a gateway, fake or real")
+struct ContractRaceTests {
+    @Test(
+        "firebase-ios-sdk#15474: a thousand uses at once of an expired token make one refresh", arguments: backends)
+    func parallelUses(_ backend: any Backend) async throws {
+        let stage = try await Stage(backend, "thousand")
+        let client = try await stage.signedIn()
+        stage.clock.advance(by: 7200)
+        try await withThrowingTaskGroup(of: Int.self) { group in
+            for _ in 0..<1000 { group.addTask { try await client.status() } }
+            for try await status in group { #expect(status == 200) }
+        }
+        #expect(stage.transport.requests() == 1)
+        #expect(stage.transport.requests(mePath) == 1000)
+    }
+
+    @Test(
+        "supabase-swift#703, AppAuth-iOS#814: three clients of one store refresh at once, and all stay signed in",
+        arguments: backends)
+    func sharedStore(_ backend: any Backend) async throws {
+        let stage = try await Stage(backend, "shared")
+        let clients = [try await stage.signedIn(), stage.client(), stage.client()]
+        for _ in 0..<5 {
+            stage.clock.advance(by: 7200)
+            try await withThrowingTaskGroup(of: Int.self) { group in
+                for client in clients {
+                    for _ in 0..<3 { group.addTask { try await client.status() } }
+                }
+                for try await status in group { #expect(status == 200) }
+            }
+        }
+        for client in clients { #expect(await client.state.user?.email == stage.user.email) }
+        #expect(try await clients[0].sessions().count == 1)
+    }
+
+    @Test("supabase-swift#1371: a refresh that ends after a sign-out brings nobody back", arguments: backends)
+    func signOutMeanwhile(_ backend: any Backend) async throws {
+        let stage = try await Stage(backend, "sign-out-meanwhile")
+        let client = try await stage.signedIn()
+        let hold = Hold()
+        stage.transport.inject(.heldAfter(hold))
+        let late = Task { try await client.refresh() }
+        await hold.reached()
+        let copy = MemoryStore(stage.store.read())
+        #expect(await client.signOut())
+        hold.release()
+        #expect(await failure { try await late.value } == .signedOut(.requested))
+        #expect(await client.state == .signedOut(.requested))
+        #expect(storedMembers(stage.store.read()) == nil)
+        let error = await failure { try await stage.client(copy).refresh() }
+        guard case .signedOut(.ended) = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+    }
+
+    @Test("supabase-swift#1371: a refresh that ends after another user's sign-in is dropped", arguments: backends)
+    func otherUserMeanwhile(_ backend: any Backend) async throws {
+        let stage = try await Stage(backend, "first")
+        let other = try await backend.newUser("second")
+        let client = try await stage.signedIn()
+        let hold = Hold()
+        stage.transport.inject(.heldAfter(hold))
+        let late = Task { try await client.refresh() }
+        await hold.reached()
+        await client.signOut()
+        try await client.signIn(.email(other.email), password: other.password)
+        let stored = stage.store.read()
+        hold.release()
+        #expect(await failure { try await late.value } == .signedOut(.elsewhere))
+        #expect(stage.store.read() == stored)
+        #expect(try await client.me().email == other.email)
+    }
+
+    @Test("A wall clock that jumps an hour either way signs nobody out", arguments: backends, [-3600.0, 3600])
+    func wallClock(_ backend: any Backend, _ jump: TimeInterval) async throws {
+        let stage = try await Stage(backend, "clock")
+        let client = try await stage.signedIn()
+        stage.clock.setWallClock(forwardBy: jump)
+        #expect(try await client.status() == 200)
+        #expect(stage.transport.requests() == 0)
+        // Nor at the next start, where only the wall clock is left to go by.
+        let next = stage.client()
+        #expect(await next.restore().user?.email == stage.user.email)
+        #expect(try await next.status() == 200)
+        try await next.refresh()
+        #expect(try await next.status() == 200)
+    }
+
+    @Test("A device that has slept past the token's end refreshes before it sends anything", arguments: backends)
+    func asleep(_ backend: any Backend) async throws {
+        let stage = try await Stage(backend, "asleep")
+        let client = try await stage.signedIn()
+        stage.clock.advance(by: 8 * 3600)
+        #expect(try await client.status() == 200)
+        #expect(stage.transport.requests() == 1)
+        #expect(stage.transport.requests(mePath) == 1)
+    }
+}
