@@ -174,21 +174,18 @@ extension Gatehouse {
         _ session: StoredSession, adding members: [String: JSONValue] = [:]
     ) async throws -> StoredSession {
         var new = session
+        // Of a session with a device, a lost response comes again to that device alone.
+        let device = ["device_info": await device().json]
         switch session.kind {
         case .cognito:
-            var body = members
+            var body = members.merging(device) { $1 }
             body["refresh_token"] = .string(session.renewal.text)
-            body["device_info"] = await device().json
             let call = AccountCall(path: "refresh", body: body, repeats: 1)
-            let tokens: TokensResponse = try await send(call)
-            new.accept(tokens, now: gatewayNow)
+            new.accept(try await send(call) as TokensResponse, now: gatewayNow)
         case .apple:
-            // Of a session with a device, a lost response comes again to that device alone.
-            let body = ["device_info": await device().json]
             let call = AccountCall(
-                path: "refresh", family: .session, body: body, bearer: session.accessToken, repeats: 1)
-            let response: SessionResponse = try await send(call)
-            new.accept(response, now: gatewayNow)
+                path: "refresh", family: .session, body: device, bearer: session.accessToken, repeats: 1)
+            new.accept(try await send(call) as SessionResponse, now: gatewayNow)
         }
         return new
     }
