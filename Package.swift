@@ -306,8 +306,8 @@ let package = Package(
         .testTarget(
             name: "AccountsTests",
             dependencies: [
-                "Accounts", "ClockSteps", "Cognito", "Cryptography", "Encoding", "HTTPClient", "Pipeline", "Sealing",
-                "Sessions", "Settings", "Store", "Telemetry", "TestSupport", httpTypes, logging,
+                "Accounts", "ClockSteps", "Cognito", "Cryptography", "Encoding", "HTTPClient", "Locking", "Pipeline",
+                "Sealing", "Sessions", "Settings", "Store", "Telemetry", "TestSupport", httpTypes, logging,
             ],
             swiftSettings: strict),
         .testTarget(
