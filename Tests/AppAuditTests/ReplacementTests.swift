@@ -33,8 +33,8 @@ struct ReplacementTests {
     @Test("Findings in Swift name the client's function, and others the request")
     func languages() throws {
         let call = try #require(ReplacedCall.named("SignIn".utf8))
-        #expect(
-            call.replacement(in: .swift) == "signIn(_:password:options:) of GatehouseClient (POST /api/v1/auth/login)")
+        let function = "signIn(_:password:factor:rememberMe:clientMetadata:)"
+        #expect(call.replacement(in: .swift) == "\(function) of GatehouseClient (POST /api/v1/auth/login)")
         #expect(call.replacement(in: .kotlin) == "POST /api/v1/auth/login")
         #expect(Rule.tokenStorage.replacement(in: .swift).contains("KeychainStore"))
     }

@@ -48,7 +48,7 @@ def test_a_finding_names_place_rule_and_replacement(app):
     assert result.returncode == 1 and result.stderr == ""
     lines = result.stdout.splitlines()
     assert lines[0] == "App/Session.swift:2:24: error: calls Amplify's Auth category: Amplify.Auth.signIn [amplify-auth]"
-    assert lines[1] == "  instead: signIn(_:password:options:) of GatehouseClient (POST /api/v1/auth/login)"
+    assert lines[1] == "  instead: signIn(_:password:factor:rememberMe:clientMetadata:) of GatehouseClient (POST /api/v1/auth/login)"
     assert lines[2].startswith("AppTests/SessionTests.swift:1:24: note: ") and "(test)" in lines[2]
     assert lines[-1] == "3 files read: 1 error, 1 warning, 1 note"
 

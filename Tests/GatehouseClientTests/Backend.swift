@@ -128,5 +128,8 @@ struct RealBackend: Backend {
     }
 }
 
-/// The fake, and the real gateway where the environment names one.
-let backends: [any Backend] = [FakeBackend() as any Backend] + [RealBackend()].compactMap { $0 }
+/// A fake of the caller's own, and the real gateway where the environment names one.
+func makeBackends() -> [any Backend] { [FakeBackend() as any Backend] + [RealBackend()].compactMap { $0 } }
+
+/// Those whose clock no test sets forward.
+let backends = makeBackends()

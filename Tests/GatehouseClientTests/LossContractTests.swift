@@ -10,10 +10,11 @@ import Testing
 /// Lost responses at a gateway, fake or real, whose clock the tests set forward: they run beside no other tests of it.
 @Suite("Responses that are lost, at a gateway, fake or real", .serialized)
 struct LossContractTests {
+    private static let backends = makeBackends()
     private static let pauses: [TimeInterval] = [1, 61, 86_400]
 
     @Test(
-        "A session of the pool whose response was lost goes on, however late", arguments: backends, pauses)
+        "A session of the pool whose response was lost goes on, however late", arguments: Self.backends, Self.pauses)
     func account(_ backend: any Backend, _ pause: TimeInterval) async throws {
         let user = try await backend.newUser("lost")
         let store = MemoryStore()
@@ -28,7 +29,7 @@ struct LossContractTests {
     }
 
     @Test(
-        "A session with Apple whose response was lost goes on, however late", arguments: backends, pauses)
+        "A session with Apple whose response was lost goes on, however late", arguments: Self.backends, Self.pauses)
     func apple(_ backend: any Backend, _ pause: TimeInterval) async throws {
         let store = MemoryStore()
         let client = backend.client(store)

@@ -32,7 +32,7 @@ package struct ReplacedCall: Sendable {
         Self("resendSignUpCode", "resendConfirmationCode", by: "POST /api/v1/auth/resend-code", "resendCode(_:)"),
         Self(
             "signIn", "initiateAuth", "adminInitiateAuth", "authenticateUser", "initiate_auth", "admin_initiate_auth",
-            by: "POST /api/v1/auth/login", "signIn(_:password:options:)"),
+            by: "POST /api/v1/auth/login", "signIn(_:password:factor:rememberMe:clientMetadata:)"),
         Self(
             "confirmSignIn", "respondToAuthChallenge", "adminRespondToAuthChallenge", "respond_to_auth_challenge",
             by: "POST /api/v1/auth/challenge", "answer(_:with:)"),
