@@ -11,18 +11,19 @@ import Testing
 struct ContractLossTests {
     @Test(
         "Auth0.swift#490: an app that is killed in a refresh is signed in at its next start", arguments: backends,
-        LossTests.Point.allCases)
-    func killed(_ backend: any Backend, _ point: LossTests.Point) async throws {
+        pairs(LossTests.Point.allCases))
+    func killed(_ backend: any Backend, _ loss: (LossTests.Point, SessionKind)) async throws {
+        let (point, kind) = loss
         let stage = try await Stage(backend, "killed")
-        _ = try await stage.signedIn()
+        _ = try await stage.signedIn(kind)
         let hold = Hold()
         let store: any SessionStore = point == .beforeStoring ? LostWrites(inner: stage.store) : stage.store
         let killed = stage.client(store)
         await killed.restore()
         let before = stage.store.read()
         switch point {
-        case .beforeSending: stage.transport.inject(.heldBefore(hold, then: .noConnection))
-        case .afterRotation: stage.transport.inject(.heldAfter(hold))
+        case .beforeSending: stage.transport.inject(.heldBefore(hold, then: .noConnection), at: kind.refreshPath)
+        case .afterRotation: stage.transport.inject(.heldAfter(hold), at: kind.refreshPath)
         case .beforeStoring: try await killed.refresh()
         }
         // Never released before the next starts have done their work: this process does nothing any more.
@@ -34,7 +35,7 @@ struct ContractLossTests {
             let next = stage.client()
             #expect(await next.restore().user?.email == stage.user.email)
             try await next.refresh()
-            #expect(try await next.status() == 200)
+            #expect(try await next.use(kind) == stage.user.email)
         }
         task?.cancel()
         hold.release()
@@ -43,24 +44,25 @@ struct ContractLossTests {
 
     @Test(
         "Any 401 signs out: a failed refresh keeps the session, and the next one succeeds", arguments: backends,
-        RefusalTests.failures)
-    func keepsSession(_ backend: any Backend, _ failed: RefusalTests.Failure) async throws {
+        pairs(RefusalTests.failures))
+    func keepsSession(_ backend: any Backend, _ failing: (RefusalTests.Failure, SessionKind)) async throws {
+        let (failed, kind) = failing
         let stage = try await Stage(backend, "failed")
-        let client = try await stage.signedIn()
-        stage.clock.advance(by: 7200)
-        for fault in failed.faults { stage.transport.inject(fault) }
-        let error = await failure { _ = try await client.status() }
+        let client = try await stage.signedIn(kind)
+        stage.clock.advance(by: kind.lifetime)
+        for fault in failed.faults { stage.transport.inject(fault, at: kind.refreshPath) }
+        let error = await failure { _ = try await client.use(kind) }
         #expect(error != nil)
         if case .signedOut = error { Issue.record("signed out") }
         #expect(await client.state.user?.email == stage.user.email)
         // Until the pause is over, nobody asks the gateway again.
-        let asked = stage.transport.requests()
-        #expect(await failure { _ = try await client.status() } == error)
-        #expect(stage.transport.requests() == asked)
+        let asked = stage.transport.requests(kind.refreshPath)
+        #expect(await failure { _ = try await client.use(kind) } == error)
+        #expect(stage.transport.requests(kind.refreshPath) == asked)
         stage.clock.advance(by: failed.pause)
-        #expect(try await client.status() == 200)
-        stage.clock.advance(by: 7200)
-        #expect(try await stage.client().status() == 200)
+        #expect(try await client.use(kind) == stage.user.email)
+        stage.clock.advance(by: kind.lifetime)
+        #expect(try await stage.client().use(kind) == stage.user.email)
     }
 
     @Test(

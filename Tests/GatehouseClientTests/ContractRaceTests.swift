@@ -6,44 +6,47 @@ import Testing
 @Suite("Races over a session of a gateway, fake or real")
 struct ContractRaceTests {
     @Test(
-        "firebase-ios-sdk#15474: a thousand uses at once of an expired token make one refresh", arguments: backends)
-    func parallelUses(_ backend: any Backend) async throws {
+        "firebase-ios-sdk#15474: a thousand uses at once of an expired token make one refresh",
+        arguments: backends, SessionKind.allCases)
+    func parallelUses(_ backend: any Backend, _ kind: SessionKind) async throws {
         let stage = try await Stage(backend, "thousand")
-        let client = try await stage.signedIn()
-        stage.clock.advance(by: 7200)
-        try await withThrowingTaskGroup(of: Int.self) { group in
-            for _ in 0..<1000 { group.addTask { try await client.status() } }
-            for try await status in group { #expect(status == 200) }
+        let client = try await stage.signedIn(kind)
+        stage.clock.advance(by: kind.lifetime)
+        try await withThrowingTaskGroup(of: String?.self) { group in
+            for _ in 0..<1000 { group.addTask { try await client.use(kind) } }
+            for try await email in group { #expect(email == stage.user.email) }
         }
-        #expect(stage.transport.requests() == 1)
-        #expect(stage.transport.requests(mePath) == 1000)
+        #expect(stage.transport.requests(kind.refreshPath) == 1)
+        #expect(stage.transport.requests(kind.usePath) == 1000)
     }
 
     @Test(
         "supabase-swift#703, AppAuth-iOS#814: three clients of one store refresh at once, and all stay signed in",
-        arguments: backends)
-    func sharedStore(_ backend: any Backend) async throws {
+        arguments: backends, SessionKind.allCases)
+    func sharedStore(_ backend: any Backend, _ kind: SessionKind) async throws {
         let stage = try await Stage(backend, "shared")
-        let clients = [try await stage.signedIn(), stage.client(), stage.client()]
+        let clients = [try await stage.signedIn(kind), stage.client(), stage.client()]
         for _ in 0..<5 {
-            stage.clock.advance(by: 7200)
-            try await withThrowingTaskGroup(of: Int.self) { group in
+            stage.clock.advance(by: kind.lifetime)
+            try await withThrowingTaskGroup(of: String?.self) { group in
                 for client in clients {
-                    for _ in 0..<3 { group.addTask { try await client.status() } }
+                    for _ in 0..<3 { group.addTask { try await client.use(kind) } }
                 }
-                for try await status in group { #expect(status == 200) }
+                for try await email in group { #expect(email == stage.user.email) }
             }
         }
         for client in clients { #expect(await client.state.user?.email == stage.user.email) }
-        #expect(try await clients[0].sessions().count == 1)
+        if kind == .password { #expect(try await clients[0].sessions().count == 1) }
     }
 
-    @Test("supabase-swift#1371: a refresh that ends after a sign-out brings nobody back", arguments: backends)
-    func signOutMeanwhile(_ backend: any Backend) async throws {
+    @Test(
+        "supabase-swift#1371: a refresh that ends after a sign-out brings nobody back",
+        arguments: backends, SessionKind.allCases)
+    func signOutMeanwhile(_ backend: any Backend, _ kind: SessionKind) async throws {
         let stage = try await Stage(backend, "sign-out-meanwhile")
-        let client = try await stage.signedIn()
+        let client = try await stage.signedIn(kind)
         let hold = Hold()
-        stage.transport.inject(.heldAfter(hold))
+        stage.transport.inject(.heldAfter(hold), at: kind.refreshPath)
         let late = Task { try await client.refresh() }
         await hold.reached()
         let copy = MemoryStore(stage.store.read())
@@ -77,28 +80,33 @@ struct ContractRaceTests {
         #expect(try await client.me().email == other.email)
     }
 
-    @Test("A wall clock that jumps an hour either way signs nobody out", arguments: backends, [-3600.0, 3600])
-    func wallClock(_ backend: any Backend, _ jump: TimeInterval) async throws {
+    @Test(
+        "A wall clock that jumps an hour either way signs nobody out", arguments: backends,
+        [(-3600, .password), (3600, .password), (-3600, .apple), (3600, .apple)] as [(TimeInterval, SessionKind)])
+    func wallClock(_ backend: any Backend, _ jump: (seconds: TimeInterval, kind: SessionKind)) async throws {
+        let (seconds, kind) = jump
         let stage = try await Stage(backend, "clock")
-        let client = try await stage.signedIn()
-        stage.clock.setWallClock(forwardBy: jump)
-        #expect(try await client.status() == 200)
-        #expect(stage.transport.requests() == 0)
+        let client = try await stage.signedIn(kind)
+        stage.clock.setWallClock(forwardBy: seconds)
+        #expect(try await client.use(kind) == stage.user.email)
+        #expect(stage.transport.requests(kind.refreshPath) == 0)
         // Nor at the next start, where only the wall clock is left to go by.
         let next = stage.client()
         #expect(await next.restore().user?.email == stage.user.email)
-        #expect(try await next.status() == 200)
+        #expect(try await next.use(kind) == stage.user.email)
         try await next.refresh()
-        #expect(try await next.status() == 200)
+        #expect(try await next.use(kind) == stage.user.email)
     }
 
-    @Test("A device that has slept past the token's end refreshes before it sends anything", arguments: backends)
-    func asleep(_ backend: any Backend) async throws {
+    @Test(
+        "A device that has slept past the token's end refreshes before it sends anything", arguments: backends,
+        SessionKind.allCases)
+    func asleep(_ backend: any Backend, _ kind: SessionKind) async throws {
         let stage = try await Stage(backend, "asleep")
-        let client = try await stage.signedIn()
-        stage.clock.advance(by: 8 * 3600)
-        #expect(try await client.status() == 200)
-        #expect(stage.transport.requests() == 1)
-        #expect(stage.transport.requests(mePath) == 1)
+        let client = try await stage.signedIn(kind)
+        stage.clock.advance(by: kind.lifetime)
+        #expect(try await client.use(kind) == stage.user.email)
+        #expect(stage.transport.requests(kind.refreshPath) == 1)
+        #expect(stage.transport.requests(kind.usePath) == 1)
     }
 }

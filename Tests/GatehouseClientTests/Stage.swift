@@ -81,11 +81,33 @@ struct Stage {
     }
 
     /// A client at which the user has signed in.
-    func signedIn() async throws -> Gatehouse {
+    func signedIn(_ kind: SessionKind = .password) async throws -> Gatehouse {
         let client = client()
-        try await client.signIn(.email(user.email), password: user.password)
+        switch kind {
+        case .password: try await client.signIn(.email(user.email), password: user.password)
+        case .apple:
+            let nonce = client.makeAppleNonce()
+            let credential = try await backend.appleCredential(email: user.email, hashedNonce: nonce.hashed)
+            try await client.signIn(with: credential, nonce: nonce)
+        }
         return client
     }
+}
+
+/// The kinds of session that an app may have.
+enum SessionKind: CaseIterable, Sendable {
+    case password, apple
+
+    var refreshPath: String { self == .password ? GatehouseClientTests.refreshPath : "/api/auth/refresh" }
+    /// Of the call that ``Gatehouse/use(_:)`` makes.
+    var usePath: String { self == .password ? mePath : "/api/auth/validate" }
+    /// More than a token lives.
+    var lifetime: TimeInterval { self == .password ? 8 * 3600 : 40 * 86_400 }
+}
+
+/// Each of these with each kind of session.
+func pairs<Value>(_ values: [Value]) -> [(Value, SessionKind)] {
+    values.flatMap { value in SessionKind.allCases.map { (value, $0) } }
 }
 
 let mePath = "/api/v1/auth/me"
@@ -93,4 +115,9 @@ let mePath = "/api/v1/auth/me"
 extension Gatehouse {
     /// The status of a request for the user, through the requests that apps make.
     func status() async throws -> Int { try await data(mePath).1.statusCode }
+
+    /// Has the gateway take the token of a session, and returns whose it is.
+    func use(_ kind: SessionKind) async throws -> String? {
+        try await (kind == .password ? me() : validate()).email
+    }
 }
