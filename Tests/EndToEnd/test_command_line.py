@@ -491,8 +491,8 @@ def test_every_command_tells_faulty_settings_as_json(tmp_path):
     path = tmp_path / "gatehouse.yaml"
     path.write_text("threads: many\n")
     asked = 0
-    # The health of a gateway can be asked for whatever else its settings say.
-    for command in (each for each in LEAVES if each not in {*SILENT, ("health",)}):
+    # The health of a gateway can be asked for, and an app be audited, whatever else the settings say.
+    for command in (each for each in LEAVES if each not in {*SILENT, ("health",), ("audit-app",)}):
         usage = " ".join(gatehouse(*command, "--help").stdout.partition("USAGE:")[2].partition("OPTIONS:")[0].split())
         if "--config" not in usage:
             continue

@@ -140,7 +140,8 @@ def test_a_full_revocation_list_keeps_nobody_here_and_no_thief_in(start, apple, 
     assert app.send("DELETE", "me", token=token).status == 204
     assert not app.validates(token)
     # Not even room for whole users any more: a token that is used twice brings no other one, and nobody else's does.
-    newest = app.post("refresh", token=other).json()["token"]
+    used = app.post("refresh", token=other).json()["token"]
+    newest = app.post("refresh", token=used).json()["token"]
     with closing(database(gateway)) as records:
         records.execute("UPDATE user_sessions SET refreshed_at = refreshed_at - 62")
     for each in (other, newest, newest):

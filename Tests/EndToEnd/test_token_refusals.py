@@ -55,7 +55,7 @@ WRONG = {
 # The bodies of these hold no credential.
 WITHOUT_CREDENTIALS = {
     "register", "resendCode", "forgotPassword", "updateMe", "setSecondFactors", "endSession", "updateSessionUser",
-    "resendEmailCode", "resendPhoneCode",
+    "resendEmailCode", "resendPhoneCode", "refreshSession",
 }  # fmt: skip
 
 
@@ -226,7 +226,8 @@ def test_an_example_with_a_good_token_blames_none(all_on, refusing_pool, good, c
     for body in call.bodies:
         token = good[False] if call.token != "none" else None
         if call.is_of_session:
-            token = State(all_on).begin(new_email()).token
+            device = (body or {}).get("device_info", {"device_id": "phone-7"})
+            token = State(all_on).begin(new_email(), device_id=device["device_id"]).token
         elif call.id in ("deleteMe", "logout"):
             token = signed_in_user(Account(all_on.port, all_on.ledger), refusing_pool)[1]["access_token"]
         answer = call.send(all_on, body, token)

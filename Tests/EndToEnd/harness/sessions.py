@@ -84,15 +84,18 @@ class State:
             )
         return user
 
-    def begin(self, subject: str = "apple-ada", role: str = "customer", age: int = 0, lifetime: int = 30 * DAY) -> Session:
+    def begin(
+        self, subject: str = "apple-ada", role: str = "customer", age: int = 0, lifetime: int = 30 * DAY,
+        device_id: str = "phone-7",
+    ) -> Session:
         """A session whose first token was made `age` seconds ago."""
         user, session, now = self.user(subject, role), secrets.token_hex(16), int(time.time()) - age
         with self.database() as database:
             database.execute(
                 "INSERT INTO user_sessions (id, user_id, rotation, retry_until, auth_time, device_id, platform, created_at,"
                 " refreshed_at, expires_at, previous_expires_at, ends_at)"
-                " VALUES (?, ?, 0, 0, ?, 'phone-7', 'ios', ?, ?, ?, 0, ?)",
-                [session, user, now, now, now, now + lifetime, now + lifetime + 7 * DAY],
+                " VALUES (?, ?, 0, 0, ?, ?, 'ios', ?, ?, ?, 0, ?)",
+                [session, user, now, device_id, now, now, now + lifetime, now + lifetime + 7 * DAY],
             )
         claims = {
             **{"iss": ISSUER, "aud": "api", "sub": user, "sid": session, "jti": f"{session}.0", "rotation": 0},
