@@ -90,6 +90,16 @@ struct ArchiveTests {
         #expect(result.notRead.map(\.reason) == [.archive(.repeated)] && result.findings.count == 1)
     }
 
+    @Test("An entry larger than what the archive may still expand to is not expanded", arguments: [true, false])
+    func noBudget(isDeflated: Bool) throws {
+        let archive = ArchiveBytes(ZipBuilder(isDeflated ? Self.found.inBlocks() : Self.found).bytes)
+        let directory = try ZipDirectory(archive, limits: ArchiveLimits())
+        let contents = ZipContents(try #require(directory.entries.first), in: archive, limits: ArchiveLimits())
+        var budget = 10
+        #expect(throws: ArchiveError.totalTooLarge) { try contents.forEachPiece(budget: &budget) { _ in true } }
+        #expect(budget == 10)
+    }
+
     @Test("Archives inside archives are read up to the depth")
     func nested() {
         var inner = Self.found

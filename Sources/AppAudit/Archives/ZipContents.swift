@@ -20,6 +20,7 @@ struct ZipContents {
     func forEachPiece(budget: inout Int, _ body: ([UInt8]) -> Bool) throws(ArchiveError) {
         guard !entry.isEncrypted else { throw .encrypted }
         guard entry.size <= limits.maximumEntryBytes else { throw .entryTooLarge }
+        guard entry.size <= budget else { throw .totalTooLarge }
         let stored = try storedRange()
         switch entry.method {
         case 0:
@@ -46,7 +47,6 @@ struct ZipContents {
     private func copy(
         _ stored: Range<Int>, _ budget: inout Int, _ body: ([UInt8]) -> Bool
     ) throws(ArchiveError) {
-        guard entry.size <= budget else { throw .totalTooLarge }
         var checksum: UInt = 0
         for range in Self.pieces(of: stored) {
             guard let piece = archive.read(range) else { throw .unreadable }
@@ -71,7 +71,7 @@ struct ZipContents {
                     guard !piece.isEmpty else { break }
                     done += piece.count
                     budget -= piece.count
-                    try checkSize(done, budget)
+                    try checkSize(done)
                     guard body(piece) else { return }
                 }
             }
@@ -85,9 +85,9 @@ struct ZipContents {
         }
     }
 
-    private func checkSize(_ done: Int, _ budget: Int) throws(ArchiveError) {
+    private func checkSize(_ done: Int) throws(ArchiveError) {
+        // No more than was announced, for which there is room.
         guard done <= entry.size else { throw .damaged }
-        guard budget >= 0 else { throw .totalTooLarge }
         guard done <= limits.freeBytes || done / limits.maximumRatio <= entry.compressedSize else {
             throw .ratioTooHigh
         }
