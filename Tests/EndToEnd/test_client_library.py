@@ -145,7 +145,7 @@ def test_the_contract_tests_of_the_client_pass_against_a_real_gateway(start_gate
 @without_sanitizer
 def test_a_real_gateway_gives_lost_responses_again_after_a_minute_and_after_a_day(start_gateway, apple, control, clock):
     gateway = start_gateway(apple_settings(apple), pool=apple, environment=clock.environment)
-    run_tests(gateway, control, "LossContract")
+    run_tests(gateway, control, "LostResponse")
     assert clock.offset > 2 * 86_400
     events = gateway.audit_log("refresh_given_again")
     assert {each["operation"] for each in events} == {"refresh", "session-refresh"}

@@ -84,9 +84,12 @@ extension CognitoAccounts {
         _ sealed: SealedRefreshToken, _ request: AccountRequest
     ) async throws(Refusal) -> RefreshedSession? {
         // Of a session without a record, Cognito alone knows whether it goes on.
-        let known = try await withRecords(request) { try await sessions.records.session(sealed.family) }
-        guard let known else { return try await exchange(sealed, on: nil, request) }
+        guard try await withRecords(request, { try await sessions.records.session(sealed.family) }) != nil else {
+            return try await exchange(sealed, on: nil, request)
+        }
         return try await flights.sessions.alone(sealed.family) { () async throws(Refusal) in
+            // As whoever was before in the queue has left it.
+            let known = try await withRecords(request) { try await sessions.records.session(sealed.family) }
             let standing = sessions.standingOverOthers(of: sealed.generation, in: known)
             return try await judge(standing, sealed, on: nil, request)
         }

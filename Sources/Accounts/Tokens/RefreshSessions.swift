@@ -72,7 +72,9 @@ struct RefreshSessions: Sendable {
         guard record.endedAt == nil else { return .ended }
         // A record that is behind has lost its last steps with the machine's power.
         guard generation < record.generation else { return .current }
-        guard generation == record.generation - 1, mayHaveAgain(record, on: deviceID), let token = newest(of: record)
+        guard generation == record.generation - 1,
+            BoundDevice.mayHaveAgain(deviceID, of: record.deviceID, isInWindow: isInWindow(record)),
+            let token = newest(of: record)
         else { return .reused }
         guard record.answer != nil else { return .parent(of: UnusedSuccessor(record: record, token: token)) }
         guard var answer = answer(of: record) else { return .reused }
@@ -87,14 +89,6 @@ struct RefreshSessions: Sendable {
         let standing = standing(of: generation, on: nil, in: record)
         guard case .parent(let successor) = standing, !isInWindow(successor.record) else { return standing }
         return .reused
-    }
-
-    /// Whether whoever shows the parent of an unused token may have that one once more: of a session with a device, only
-    /// that device. One that does not say which it is may within the window.
-    private func mayHaveAgain(_ record: SessionRecord, on deviceID: String?) -> Bool {
-        guard let bound = record.deviceID else { return true }
-        guard let deviceID else { return isInWindow(record) }
-        return BoundDevice.isSame(deviceID, as: bound)
     }
 
     private func isInWindow(_ record: SessionRecord) -> Bool {

@@ -15,12 +15,8 @@ package struct SessionSuccessor: Sendable {
 
 /// Tokens that were lost: whoever shows the parent of one that was never refreshed with has that one once more.
 extension UserSessions {
-    /// Whether whoever shows the parent of an unused token may have that one once more: of a session with a device, only
-    /// that device. One that does not say which it is may within the window.
     func mayHaveAgain(_ session: UserSessionRecord, on deviceID: String?) -> Bool {
-        guard let bound = session.deviceID else { return true }
-        guard let deviceID else { return isInWindow(session) }
-        return BoundDevice.isSame(deviceID, as: bound)
+        BoundDevice.mayHaveAgain(deviceID, of: session.deviceID, isInWindow: isInWindow(session))
     }
 
     func isInWindow(_ session: UserSessionRecord) -> Bool {

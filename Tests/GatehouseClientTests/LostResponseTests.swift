@@ -9,7 +9,7 @@ import Testing
 
 /// Lost responses at a gateway, fake or real, whose clock the tests set forward: they run beside no other tests of it.
 @Suite("Responses that are lost, at a gateway, fake or real", .serialized)
-struct LossContractTests {
+struct LostResponseTests {
     private static let backends = makeBackends()
     private static let pauses: [TimeInterval] = [1, 61, 86_400]
 
