@@ -89,7 +89,7 @@ struct PostgresRevocationChanges: RevocationChanges {
                 .boolean(try row.boolean("is_sparing")), .text(try row.text("spared")),
             ]
         }
-        let end = PostgresValue.integer(clock.pruningTime(now))
+        let end = PostgresValue.integer(clock.pruningTime(now) - PostgresRevocations.grace)
         let values = [end] + behind + [PostgresValue.orNull(position?.mark)]
         guard let listener, let found = try await listener.query(sql, values) else {
             return try await store.rows(sql, values)

@@ -35,6 +35,10 @@ package struct PostgresRevocations: RevocationRecords {
     /// The channel on which changes are announced.
     package static let channel = "gatehouse_revocations"
 
+    /// For how many seconds a record is there longer than any token that it means is valid: a gateway judges tokens by its
+    /// own time of day, and one whose clock is behind takes them for longer.
+    static let grace: Int64 = 3600
+
     private let store: PostgresStore
     private let clock: any RecordClock
     private let listener: PostgresListener?
@@ -91,6 +95,6 @@ package struct PostgresRevocations: RevocationRecords {
     package func removeEnded(now: Int64) async throws {
         try await store.removeEnded(
             from: "revocations", key: ["issuer", "claim", "value", "is_sparing", "spared"], where: "ends_at <= $1",
-            [.integer(clock.pruningTime(now))])
+            [.integer(clock.pruningTime(now) - Self.grace)])
     }
 }

@@ -122,9 +122,8 @@ extension PostgresTests {
                     hash: family, signInID: family, poolID: "p", result: [1], family: family, expiresAt: endsAt)
                 #expect(try await right.codes.add(code, now: now))
                 try await right.limits.remember(device: id, endsAt: endsAt)
-                try await right.revocations.keep([
-                    RevocationRecord(issuer: "i", claim: "jti", value: id, endsAt: endsAt)
-                ])
+                let kept = id == "open" ? endsAt : endsAt - PostgresRevocations.grace
+                try await right.revocations.keep([RevocationRecord(issuer: "i", claim: "jti", value: id, endsAt: kept)])
             }
             let itsNow = now + error
             try await wrong.sessions.removeEnded(now: itsNow)
@@ -146,11 +145,27 @@ extension PostgresTests {
             }
         }
 
-        @Test("What a gateway whose clock is wrong writes has the right time", arguments: errors)
-        func rightTimes(error: Int64) async throws {
+        @Test("A gateway that starts with its clock behind learns what is revoked of tokens that it takes for valid")
+        func behind() async throws {
             let (right, wrong, clock) = try await gateways()
             let now = clock.sharedTime()
-            func isNow(_ time: Int64?) -> Bool { time.map { (now...now + 60).contains($0) } ?? false }
+            let ended = RevocationRecord(issuer: "i", claim: "jti", value: "late", endsAt: now - 60)
+            try await right.revocations.keep([ended])
+            try await right.revocations.removeEnded(now: now)
+            let itsNow = now - 600
+            #expect(try await wrong.revocations.all(now: itsNow) == [ended])
+        }
+
+        @Test("What a gateway whose clock is wrong writes has the right time", arguments: errors)
+        func rightTimes(error: Int64) async throws {
+            let began = ContinuousClock.now
+            let (right, wrong, clock) = try await gateways()
+            let now = clock.sharedTime()
+            // The clocks differ by the time that it took to ask for them.
+            let asking = (ContinuousClock.now - began).components.seconds + 1
+            func isNow(_ time: Int64?) -> Bool {
+                time.map { (now - asking...clock.sharedTime() + asking).contains($0) } ?? false
+            }
             let itsNow = now + error
             for id in ["a", "b"] {
                 var session = SharedRecords.session(id)

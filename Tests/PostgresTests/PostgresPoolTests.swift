@@ -170,7 +170,7 @@ extension PostgresTests {
             #expect(error?.kind == .connection, "\(String(describing: error))")
             // While it is away, a caller hears why at the deadline.
             let away = await PostgresTests.error {
-                _ = try await pool.query("SELECT 1", deadline: .now + .seconds(2))
+                _ = try await pool.query("SELECT 1", deadline: .now + .seconds(5))
             }
             #expect(away?.kind == .connection, "\(String(describing: away))")
             try server.start()
