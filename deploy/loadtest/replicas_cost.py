@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Processor time for each sign-in and refresh with several gateways on one PostgreSQL, beside one with SQLite.
+"""Processor time for each sign-in and refresh with several gateways on one PostgreSQL, beside as many with SQLite.
 
-    .venv/bin/python deploy/loadtest/replicas_cost.py BINARY [--rounds N] [--calls N] [--gateways N] [--clients N]
+    .venv/bin/python deploy/loadtest/replicas_cost.py BINARY [--rounds N] [--calls N] [--gateways N] [--clients N] [--each]
 
-`replicas.sh` says what is measured, and gets what this needs.
+`replicas.sh` says what is measured, and gets what this needs. With `--each`, `--calls` and `--clients` are those of one
+gateway: more gateways have more apps.
 """
 
 import argparse
@@ -95,17 +96,18 @@ class Cost:
 
 
 class Setup:
-    """Gateways with one state: `count` on a PostgreSQL of their own, or one with SQLite."""
+    """`count` gateways on a PostgreSQL of their own, or as many with SQLite that share nothing."""
 
     def __init__(
         self,
         directory: Path,
-        count: int | None,
+        count: int,
         cognito: InstantCognito,
         apple: LocalApple,
         settings: dict[str, str] | None = None,
+        shared: bool = True,
     ):
-        self.name = "SQLite" if count is None else f"PostgreSQL, {count}"
+        self.name = f"PostgreSQL, {count}" if shared else f"SQLite, {count}"
         self._apple = apple
         self.server: PostgresServer | None = None
         self.gateways: list[Gateway] = []
@@ -115,13 +117,13 @@ class Setup:
             apple_settings(apple),
         )  # fmt: skip
         try:
-            if count is not None:
+            if shared:
                 self.server = PostgresServer(directory, f"postgres-{count}", settings)
                 self.server.start()
                 password = directory / "password"
                 password.write_text(PASSWORD + "\n")
                 changes["state"] = postgres_state([self.server.port], password)
-            for number in range(count or 1):
+            for number in range(count):
                 name = f"{self.name}-{number}".replace(", ", "-")
                 config = gateway_config(directory / name, apple.url, apple.jwks_url, pool=apple, changes=changes)
                 self.gateways.append(Gateway(directory, name, config))
@@ -168,10 +170,13 @@ class Setup:
 
 
 def table(kind: str, setups: list[Setup], rounds: list[list[Cost]]) -> None:
+    """The last column compares the gateways' time with that of as many which share nothing, within a round."""
     print(f"{kind}\n{'':16}{'gateways':>12}{'PostgreSQL':>12}{'both':>12}{'× SQLite':>12}", flush=True)
-    for setup, costs in zip(setups, zip(*rounds)):
+    alone = len(setups) // 2
+    for place, setup in enumerate(setups):
+        costs = [round[place] for round in rounds]
         medians = [statistics.median(getattr(cost, part) for cost in costs) for part in ("gateways", "postgres", "total")]
-        ratio = statistics.median(cost.gateways / round[0].gateways for cost, round in zip(costs, rounds))
+        ratio = statistics.median(round[place].gateways / round[place % alone].gateways for round in rounds)
         print(f"{setup.name:16}" + "".join(f"{value:9.3f} ms" for value in medians) + f"{ratio:12.2f}", flush=True)
 
 
@@ -182,6 +187,7 @@ def main() -> None:
     parser.add_argument("--calls", type=int, default=400)
     parser.add_argument("--gateways", type=int, default=4)
     parser.add_argument("--clients", type=int, default=12)
+    parser.add_argument("--each", action="store_true")
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
     options = parser.parse_args()
     os.environ["GATEHOUSE_BINARY"] = options.binary
@@ -191,12 +197,16 @@ def main() -> None:
         directory = Path(name)
         apple = LocalApple(directory)
         try:
-            for count in (None, *range(1, options.gateways + 1)):
-                setups.append(Setup(directory, count, cognito, apple))
+            for shared in (False, True):
+                for count in range(1, options.gateways + 1):
+                    setups.append(Setup(directory, count, cognito, apple, shared=shared))
             for kind in options.kinds:
                 rounds = []
                 for _ in range(options.rounds):
-                    rounds.append([setup.cost(kind, options.calls, options.clients) for setup in setups])
+                    rounds.append([])
+                    for setup in setups:
+                        times = len(setup.gateways) if options.each else 1
+                        rounds[-1].append(setup.cost(kind, options.calls * times, options.clients * times))
                 table(kind, setups, rounds)
         finally:
             for setup in setups:
