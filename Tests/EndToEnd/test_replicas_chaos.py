@@ -122,10 +122,12 @@ def answers(server) -> bool:
         return False
 
 
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize(
     "rounds, longest",
-    [(11, 0.5), pytest.param(200, 30, marks=[pytest.mark.long, pytest.mark.timeout(4 * 3600)])],
+    [
+        pytest.param(11, 0.5, marks=pytest.mark.timeout(900)),
+        pytest.param(200, 30, marks=[pytest.mark.long, pytest.mark.timeout(4 * 3600)]),
+    ],
 )
 def test_whatever_fails_no_session_is_lost_and_none_comes_back(run_directory, start_replicas, tmp_path, rounds, longest):
     clock = Clock(tmp_path)

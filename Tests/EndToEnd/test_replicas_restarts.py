@@ -39,8 +39,13 @@ def take_out(replicas: Replicas, load: BalancedLoad, number: int) -> None:
     assert_no_failure(load.use([port for port in replicas.ports if port != replicas[number].port]))
 
 
-@pytest.mark.timeout(180 * PATIENCE)
-@pytest.mark.parametrize("rate, turns", [(150, 1), pytest.param(500, 10, marks=[pytest.mark.long, pytest.mark.timeout(900)])])
+@pytest.mark.parametrize(
+    "rate, turns",
+    [
+        pytest.param(150, 1, marks=pytest.mark.timeout(180 * PATIENCE)),
+        pytest.param(500, 10, marks=[pytest.mark.long, pytest.mark.timeout(900 * PATIENCE)]),
+    ],
+)
 def test_no_request_fails_while_three_gateways_are_restarted(cluster, start_replicas, backend, rate, turns):
     replicas = start_replicas(cluster.ports, changes={"upstreams": {"recorder": {"url": backend.url}}})
     load = begin(replicas, rate)
