@@ -2,6 +2,7 @@
 be written to, without anything of this machine's environment."""
 
 import errno
+import ipaddress
 import json
 import re
 import signal
@@ -181,6 +182,16 @@ def test_the_manifests_fit_together():
     assert security["readOnlyRootFilesystem"] and not security["allowPrivilegeEscalation"]
     listed = yaml.safe_load((DEPLOY / "kubernetes" / "kustomization.yaml").read_text())["resources"]
     assert sorted(listed) == [path.name for path in KUBERNETES]
+
+
+def test_only_the_ingress_reaches_a_pod_and_is_trusted():
+    """Whoever is trusted names the addresses of clients: no range that a cluster's pods or nodes have is."""
+    settings = yaml.safe_load(MANIFESTS["ConfigMap"]["data"]["gatehouse.yaml"])
+    pods = [ipaddress.ip_network(network) for network in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10")]
+    for trusted in map(ipaddress.ip_network, settings["trusted_proxies"]):
+        assert trusted.prefixlen >= 24 and not any(trusted.overlaps(network) for network in pods)
+    for rule in MANIFESTS["NetworkPolicy"]["spec"]["ingress"]:
+        assert rule["from"] and all(list(peer["namespaceSelector"]["matchLabels"]) for peer in rule["from"])
 
 
 def test_a_pod_has_time_to_drain():
