@@ -135,7 +135,7 @@ def secret(key, header: dict, changes: dict, algorithm: str = "ES256") -> str:
         ({"sub": SIBLING_APP}, {}),
         ({"aud": "https://account.apple.com"}, {}),
         ({"exp": 1}, {}),
-        ({"exp": int(time.time()) + 15_778_000}, {}),
+        ({"exp": int(time.time()) + 16_000_000}, {}),
         ({}, {"kid": "KEY0000002"}),
     ],
 )
