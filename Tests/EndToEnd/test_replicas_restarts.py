@@ -39,6 +39,16 @@ def take_out(replicas: Replicas, load: BalancedLoad, number: int) -> None:
     assert_no_failure(load.use([port for port in replicas.ports if port != replicas[number].port]))
 
 
+def restart(replicas: Replicas, load: BalancedLoad, number: int) -> dict:
+    """As a rollout does it: taken out, restarted, ready, and back."""
+    take_out(replicas, load, number)
+    gateway = replicas.restart(number)
+    wait_until(lambda: gateway.admin("/readyz")[0] == 200, "the gateway to be ready")
+    told = load.use(replicas.ports)
+    assert_no_failure(told)
+    return told
+
+
 @pytest.mark.parametrize(
     "rate, turns",
     [
@@ -52,11 +62,7 @@ def test_no_request_fails_while_three_gateways_are_restarted(cluster, start_repl
     answered = 0
     try:
         for number in [*range(3)] * turns:
-            take_out(replicas, load, number)
-            gateway = replicas.restart(number)
-            wait_until(lambda: gateway.admin("/readyz")[0] == 200, "the gateway to be ready")  # noqa: B023
-            told = load.use(replicas.ports)
-            assert_no_failure(told)
+            told = restart(replicas, load, number)
             assert sum(told["answers"].values()) > answered, "the load goes on"
             answered = sum(told["answers"].values())
         # The mix is drawn by lot. A machine that restarts quickly may be done before a rare kind's turn has come.
@@ -77,10 +83,18 @@ def test_keys_of_a_gateway_that_starts_are_known_to_the_others(cluster, start_re
         assert len({tuple(sorted(gateway.key_set())) for gateway in replicas}) == 1
 
 
-def test_a_step_of_a_newer_versions_schema_leaves_the_gateways_at_work(own_cluster, start_replicas, backend):
-    """During a rolling upgrade, gateways of the version before go on with a schema that has more."""
+@pytest.mark.parametrize(
+    "rate",
+    [
+        pytest.param(100, marks=pytest.mark.timeout(180 * PATIENCE)),
+        pytest.param(500, marks=[pytest.mark.long, pytest.mark.timeout(300 * PATIENCE)]),
+    ],
+)
+def test_a_step_of_a_newer_versions_schema_leaves_the_gateways_at_work(own_cluster, start_replicas, backend, rate):
+    """During a rolling upgrade, gateways of the version before go on with a schema that has more, also those that are
+    restarted meanwhile."""
     replicas = start_replicas(own_cluster.ports, changes={"upstreams": {"recorder": {"url": backend.url}}})
-    load = begin(replicas, 100)
+    load = begin(replicas, rate)
     try:
         for table in ("sessions", "user_sessions", "revocations"):
             own_cluster.primary.sql(f"ALTER TABLE {table} ADD COLUMN of_a_newer_version text")
@@ -88,11 +102,13 @@ def test_a_step_of_a_newer_versions_schema_leaves_the_gateways_at_work(own_clust
         own_cluster.primary.sql(step.format("added-by-a-newer-version", "true"))
         before = sum(load.use(replicas.ports)["answers"].values())
         wait_until(lambda: sum(load.use(replicas.ports)["answers"].values()) > before + 500, "requests with the newer schema", 60)
+        for number in range(3):
+            restart(replicas, load, number)
     finally:
         told = load.stop()
     assert_no_failure(told)
     # One that starts now works as well, unless the step says that it would not. That one says so.
-    assert replicas.restart(0).account.login(*replicas.user()).status == 200
+    assert replicas[0].account.login(*replicas.user()).status == 200
     own_cluster.primary.sql(step.format("changed-by-a-newer-version", "false"))
     assert replicas[0].stop() == 0
     with pytest.raises(AssertionError, match="changed-by-a-newer-version"):
