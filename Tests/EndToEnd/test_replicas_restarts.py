@@ -4,7 +4,6 @@ import pytest
 from harness.balanced_load import MIX, BalancedLoad
 from harness.process import wait_until
 from harness.replicas import REQUIRED, Replicas
-from harness.sanitizer import PATIENCE
 from harness.steady_load import Backend
 
 CLIENTS = 24
@@ -52,8 +51,8 @@ def restart(replicas: Replicas, load: BalancedLoad, number: int) -> dict:
 @pytest.mark.parametrize(
     "rate, turns",
     [
-        pytest.param(150, 1, marks=pytest.mark.timeout(180 * PATIENCE)),
-        pytest.param(500, 10, marks=[pytest.mark.long, pytest.mark.timeout(900 * PATIENCE)]),
+        pytest.param(150, 1, marks=pytest.mark.timeout(180)),
+        pytest.param(500, 10, marks=[pytest.mark.long, pytest.mark.timeout(900)]),
     ],
 )
 def test_no_request_fails_while_three_gateways_are_restarted(cluster, start_replicas, backend, rate, turns):
@@ -86,8 +85,8 @@ def test_keys_of_a_gateway_that_starts_are_known_to_the_others(cluster, start_re
 @pytest.mark.parametrize(
     "rate",
     [
-        pytest.param(100, marks=pytest.mark.timeout(180 * PATIENCE)),
-        pytest.param(500, marks=[pytest.mark.long, pytest.mark.timeout(300 * PATIENCE)]),
+        pytest.param(100, marks=pytest.mark.timeout(180)),
+        pytest.param(500, marks=[pytest.mark.long, pytest.mark.timeout(300)]),
     ],
 )
 def test_a_step_of_a_newer_versions_schema_leaves_the_gateways_at_work(own_cluster, start_replicas, backend, rate):
