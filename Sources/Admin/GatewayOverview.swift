@@ -1,3 +1,4 @@
+internal import Accounts
 internal import Listener
 internal import Pipeline
 internal import Settings
@@ -36,6 +37,8 @@ struct GatewayOverview: Sendable {
     var upstreams: [Upstream]
     var issuers: [Issuer]
     var limits: LimitSettings?
+    /// One for each pool that users sign in at.
+    var tokenChecks: [SignInTokenCheck]
     /// The gateways that share the database, and the id of this one; nil where there is one process.
     var replicas: (known: [Replica], own: String)?
 }

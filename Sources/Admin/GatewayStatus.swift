@@ -102,7 +102,8 @@ package final class GatewayStatus: Sendable {
             certificates: snapshot?.servedCertificates ?? [],
             store: Self.store(snapshot), schemaVersion: snapshot?.store?.schemaVersion ?? 0,
             upstreams: snapshot.map(Self.upstreams) ?? [], issuers: snapshot?.plan.gate.verifier.issuers ?? [],
-            limits: snapshot?.settings.limits, replicas: snapshot?.replicas.map { ($0.known, $0.id) })
+            limits: snapshot?.settings.limits, tokenChecks: Self.tokenChecks(snapshot),
+            replicas: snapshot?.replicas.map { ($0.known, $0.id) })
     }
 
     private static func upstreams(_ snapshot: ConfigurationSnapshot) -> [GatewayOverview.Upstream] {
@@ -142,7 +143,14 @@ package final class GatewayStatus: Sendable {
                     name: upstream.name,
                     healthy: checks.filter { $0.upstreamName == upstream.name }.map(\.isHealthy))
             }, others: checked.count < upstreams.count, store: store(state.snapshot),
-            list: sharedList(state.snapshot).map { .init(age: $0.age, isTooOld: $0.isTooOld) })
+            list: sharedList(state.snapshot).map { .init(age: $0.age, isTooOld: $0.isTooOld) },
+            refusedSignIns: tokenChecks(state.snapshot).compactMap { check in
+                check.refusal.map { .init(issuer: check.issuer, text: $0.text) }
+            })
+    }
+
+    private static func tokenChecks(_ snapshot: ConfigurationSnapshot?) -> [SignInTokenCheck] {
+        snapshot?.plan.accounts.flatMap(\.members).compactMap(\.accounts.tokenCheck) ?? []
     }
 
     private static func sharedList(_ snapshot: ConfigurationSnapshot?) -> MetricsReadings.SharedList? {

@@ -30,19 +30,27 @@ package struct ReadinessReport: Equatable {
         static let toldAge: Int64 = 5
     }
 
+    /// A pool whose tokens the gateway refuses.
+    struct RefusedSignIn: Equatable {
+        /// The name of its issuer.
+        var issuer: String
+        var text: String
+    }
+
     let isReady: Bool
     let text: String
 
     /// Ready means: not draining, able to verify tokens of every issuer, able to write where sign-ins take that, and
     /// with an upstream to serve from. One upstream of several without a healthy server is told and no more: to take
-    /// the whole gateway out for it would take the others' requests with it. So is a store that no sign-in needs.
+    /// the whole gateway out for it would take the others' requests with it. So are a store that no sign-in needs, and a
+    /// pool whose tokens are refused: public routes and other pools work.
     ///
     /// - Parameters:
     ///   - others: whether there are upstreams whose servers are not checked.
     ///   - list: nil where there is one process.
     init(
         isDraining: Bool, keySetsHeld: [Bool], upstreams: [CheckedUpstream], others: Bool, store: Store?,
-        list: SharedList? = nil
+        list: SharedList? = nil, refusedSignIns: [RefusedSignIn] = []
     ) {
         let down = upstreams.filter { !$0.healthy.contains(true) }
         let reason: String? =
@@ -61,6 +69,7 @@ package struct ReadinessReport: Equatable {
         let stored = (store?.error).map { ["store: \($0)"] } ?? []
         let lines =
             [reason ?? "ready"] + stored + (list?.lines ?? []) + down.map { "upstream \($0.name): no healthy server" }
+            + refusedSignIns.map { "sign-in at \($0.issuer): the gateway refuses its tokens: \($0.text)" }
         text = lines.map { $0 + "\n" }.joined()
     }
 }

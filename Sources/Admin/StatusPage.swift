@@ -1,3 +1,4 @@
+internal import Accounts
 internal import Encoding
 internal import Listener
 internal import Pipeline
@@ -26,6 +27,7 @@ enum StatusPage {
             "listeners": .array(zip(gateway.listeners, gateway.certificates).map(listener)),
             "upstreams": .array(gateway.upstreams.map { upstream($0, metrics.servers, status) }),
             "issuers": .array(gateway.issuers.map { issuer($0, readings) }),
+            "sign_ins": .array(gateway.tokenChecks.map(signIn)),
             "own_keys": .array(
                 readings.ownKeys.map { keys in
                     ["purpose": .string(keys.purpose), "error": keys.error.map { .string($0) } ?? .null]
@@ -130,6 +132,24 @@ enum StatusPage {
             "keys_due_in_seconds": keys?.dueInSeconds.map { number($0) } ?? .null,
             "keys_end_in_seconds": keys?.endsInSeconds.map { number($0) } ?? .null,
             "key_refreshes": number(keys?.refreshes ?? 0), "key_failures": number(keys?.failures ?? 0),
+        ]
+    }
+
+    private static func signIn(_ check: SignInTokenCheck) -> JSON {
+        let refusal = check.refusal
+        return [
+            "issuer": .string(check.issuer), "client_id": .string(check.clientID),
+            // Why the gateway refuses the pool's tokens; null as long as nobody knows of anything.
+            "refused": refusal.map { .string($0.reason.rawValue) } ?? .null,
+            "differences": .array((refusal?.differences ?? []).map(difference)),
+        ]
+    }
+
+    private static func difference(_ difference: TokenDifference) -> JSON {
+        [
+            "name": .string(difference.name), "expected": .array(difference.expected.map { .string($0) }),
+            "got": difference.got.map { .string($0) } ?? .null,
+            "seconds_off": difference.secondsOff.map { number($0) } ?? .null,
         ]
     }
 

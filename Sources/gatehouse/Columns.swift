@@ -25,17 +25,7 @@ struct Columns {
     }
 
     /// Replaces characters that could move the cursor or change the direction of text.
-    static func visible(_ text: String) -> String {
-        String(
-            String.UnicodeScalarView(
-                text.unicodeScalars.map { scalar in
-                    switch scalar.properties.generalCategory {
-                    case .control, .format, .lineSeparator, .paragraphSeparator, .privateUse, .surrogate, .unassigned:
-                        "\u{FFFD}"
-                    default: scalar
-                    }
-                }))
-    }
+    static func visible(_ text: String) -> String { text.visible }
 }
 
 extension JSONObject {

@@ -12,6 +12,7 @@ struct ReadinessTests {
         var others = true
         var store: ReadinessReport.Store?
         var list: ReadinessReport.SharedList?
+        var refusedSignIns: [ReadinessReport.RefusedSignIn] = []
         var text = "ready\n"
 
         var isReady: Bool { text.hasPrefix("ready\n") }
@@ -33,6 +34,9 @@ struct ReadinessTests {
         Row(
             store: .init(error: "away", isNeeded: true, isShared: true), list: .init(age: 301, isTooOld: true),
             text: "ready\nstore: away\nrevocations: the list is 301 s old, no token is accepted\n"),
+        Row(
+            refusedSignIns: [.init(issuer: "pool", text: "unknown-issuer: iss: …")],
+            text: "ready\nsign-in at pool: the gateway refuses its tokens: unknown-issuer: iss: …\n"),
         Row(upstreams: [[true]], others: false),
         Row(upstreams: [[false, true]], others: false),
         Row(upstreams: [[false], [true]], others: false, text: "ready\nupstream u0: no healthy server\n"),
@@ -59,7 +63,7 @@ struct ReadinessTests {
         }
         let report = ReadinessReport(
             isDraining: row.isDraining, keySetsHeld: row.keySets, upstreams: upstreams, others: row.others,
-            store: row.store, list: row.list)
+            store: row.store, list: row.list, refusedSignIns: row.refusedSignIns)
         #expect(report.text == row.text)
         #expect(report.isReady == row.isReady)
     }

@@ -140,6 +140,21 @@ FAULTS = [
         "note",
         "Gateways run different configurations",
     ),
+    (
+        "status.sign_ins = [{issuer: 'pool', client_id: 'c', refused: 'unknown-issuer', differences: ["
+        "{name: 'iss', expected: ['https://a', 'https://b'], got: 'https://c', seconds_off: null}, "
+        "{name: 'client_id', expected: ['c'], got: null, seconds_off: null}, "
+        "{name: 'exp', expected: ['after T'], got: 'S', seconds_off: 90}]}]",
+        "bad",
+        'Users sign in at pool, and the gateway refuses their tokens as unknown-issuer: iss should be "https://a" or '
+        '"https://b" and is "https://c"; client_id should be "c" and is missing; exp should be after T and is S, which is '
+        "90 s off",
+    ),
+    (
+        "status.sign_ins = [{issuer: 'pool', client_id: 'c', refused: 'bad-signature', differences: []}]",
+        "bad",
+        "Users sign in at pool, and the gateway refuses their tokens as bad-signature",
+    ),
     (f"certify({10 * DAY})", "warn", "The certificate of a.example on 0.0.0.0:443 expires in 10 d 0 h"),
     (f"certify({2 * DAY})", "bad", "The certificate of a.example on 0.0.0.0:443 expires in 2 d 0 h"),
     ("certify(-120)", "bad", "The certificate of a.example on 0.0.0.0:443 expired 2 min ago"),

@@ -228,12 +228,29 @@ struct IssuerTests {
             SettingsTests.errors(sample.yaml) == [
                 "7: routes[0]: accepts issuers.customers and issuers.drivers, whose issuer is the same: name one"
             ])
-        sample.issuers = sample.issuers.replacing("[b]", with: "[b], jwks_url: 'https://elsewhere'")
+        sample.issuers = sample.issuers.replacing("[b]", with: "[b], jwks_url: 'https://keys.amazonaws.com'")
         sample.routes = "routes: [{path: /a, upstream: api}]"
         #expect(
             SettingsTests.errors(sample.yaml) == [
                 "5: issuers.drivers: has the same issuer as issuers.customers, but its keys from elsewhere"
             ])
+    }
+
+    @Test("A pool that is not at AWS is reported once, and AWS's other addresses and a written issuer are good")
+    func poolElsewhere() {
+        func errors(_ issuer: String, _ endpoint: String) -> [String] {
+            var sample = Sample()
+            sample.issuers = "issuers: {users: {user_pool_id: us-east-1_Pool1, client_ids: [client1]\(issuer)}}"
+            sample.more = "sign_in: {cognito: {issuer: users, client_id: client1, client_secret: s\(endpoint)}}"
+            return SettingsTests.errors(sample.yaml)
+        }
+        let elsewhere = (issuer: ", jwks_url: 'https://h/k'", endpoint: ", endpoint: 'https://h'")
+        #expect(errors(elsewhere.issuer, elsewhere.endpoint).count == 1)
+        #expect(errors(", issuer: 'https://h'" + elsewhere.issuer, elsewhere.endpoint) == [])
+        for host in ["cognito-idp-fips.us-east-1.amazonaws.com", "vpce-1.cognito-idp.us-east-1.vpce.amazonaws.com"] {
+            let found = errors(", jwks_url: 'https://\(host)/keys'", ", endpoint: 'https://\(host)'")
+            #expect(found == [], "\(host)")
+        }
     }
 
     @Test("A route that takes ID tokens only says so")

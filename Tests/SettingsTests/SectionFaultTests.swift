@@ -260,6 +260,11 @@ struct SectionFaultTests {
             Case(
                 "{user_pool_id: us-east-1_P, client_ids: [c], jwks_url: 'http://h/k'}",
                 "issuers.users.jwks_url: key sets are fetched over https only"),
+            // Each call would be refused for the token's iss.
+            Case(
+                "{user_pool_id: us-east-1_P, client_ids: [c], jwks_url: 'https://h/k'}",
+                "issuers.users.jwks_url: needs issuer beside it: the tokens of a pool that is not at AWS have another iss"
+                    + " than https://cognito-idp.us-east-1.amazonaws.com/us-east-1_P"),
             Case(
                 "{user_pool_id: us-east-1_P, client_ids: [c], issuer: 'http://h/p'}",
                 "issuers.users.issuer: key sets are fetched over https only"),
@@ -366,6 +371,12 @@ struct SectionFaultTests {
             Case(
                 "issuer: users, client_id: client1, client_secret: s, endpoint: 'http://h'",
                 "sign_in.cognito.endpoint: passwords are sent over https only"),
+            Case(
+                "issuer: users, client_id: client1, client_secret: s, endpoint: 'https://h'",
+                "sign_in.cognito.endpoint: needs issuers.users.issuer: the tokens of a pool that is not at AWS have"),
+            Case(
+                "issuer: users, client_id: client1, client_secret: s, endpoint: 'https://amazonaws.com.example'",
+                "sign_in.cognito.endpoint: needs issuers.users.issuer: the tokens of a pool that is not at AWS have"),
             Case(
                 "issuer: users, client_id: client1, client_secret: s, prefix: /auth/",
                 "sign_in.cognito.prefix: must be a path like /api/v1/auth"),

@@ -88,6 +88,7 @@ extension CognitoAccounts {
             return session
         }
         guard case .current = standing else { return try await lost(standing, next, on: deviceID, request) }
+        tokenCheck?.note(result.accessToken)
         return session
     }
 

@@ -33,6 +33,8 @@ package struct CognitoAccounts: Sendable {
     let passkeyChallenges: PasskeyChallenges
     let begunContactChanges: BegunContactChanges
     let flow: AccountFlow
+    /// Nil where nobody wants to know whether the pool's tokens are accepted.
+    package let tokenCheck: SignInTokenCheck?
     let revoke: TokenRevocation
     let isRevoked: @Sendable (VerifiedToken) -> Bool
     let revocationTime: @Sendable () -> Int64
@@ -52,6 +54,7 @@ package struct CognitoAccounts: Sendable {
     ///   - passwordChanges: the process's changes of passwords; nil: none outlasts it.
     ///   - siblings: the pool's other app clients.
     ///   - flow: the way of each call.
+    ///   - tokenCheck: judges the first of the pool's tokens.
     ///   - isRevoked: whether a token is on the revocation list.
     ///   - revocationTime: the latest time that is known to have been, in seconds since 1970, so that a clock that is
     ///     behind leaves no token good.
@@ -64,7 +67,8 @@ package struct CognitoAccounts: Sendable {
         settings: CognitoSignInSettings, sealingKeys: SealingKeyRing, fetcher: any Fetcher,
         signer: RequestSigner? = nil, records: any SessionRecords,
         codes: (any AuthorizationCodeRecords)? = nil, passwordChanges: PasswordChanges? = nil,
-        siblings: SiblingClients = SiblingClients(), flow: AccountFlow, revoke: @escaping TokenRevocation,
+        siblings: SiblingClients = SiblingClients(), flow: AccountFlow,
+        tokenCheck: SignInTokenCheck? = nil, revoke: @escaping TokenRevocation,
         isRevoked: @escaping @Sendable (VerifiedToken) -> Bool, revocationTime: @escaping @Sendable () -> Int64,
         after previous: CognitoAccounts? = nil,
         now: @escaping @Sendable () -> Int64, random: @escaping @Sendable (Int) -> [UInt8],
@@ -86,6 +90,7 @@ package struct CognitoAccounts: Sendable {
         self.passwordChanges = passwordChanges
         self.siblings = siblings
         self.flow = flow
+        self.tokenCheck = tokenCheck
         self.revoke = revoke
         self.isRevoked = isRevoked
         self.revocationTime = revocationTime

@@ -36,6 +36,7 @@ extension CognitoAccounts {
             throw error
         }
         guard let tokens else { throw OAuthTokenEndpoint.invalid(.authorizationCodeReused) }
+        tokenCheck?.note(result.accessToken)
         var answer = AccountAnswer.showing(shown(user), subject: user.id, outcome: .signedIn(user)) { user in
             var body: JSONObject = ["user": .object(user)]
             for (name, value) in tokens { body[name] = value }

@@ -30,6 +30,7 @@ extension DirectCognitoCalls {
             let result = AuthenticationResult.oauth(object), let access = result.accessClaims,
             let user = AccountUser(accessClaims: access, idClaims: result.idClaims)
         else { throw .retryLater(.identityProviderUnavailable, after: 5, reason: .cognito(.unavailable)) }
+        owner(hosted.pool)?.tokenCheck?.note(result.accessToken)
         if let token = result.refreshToken {
             sessions.note(access, by: DirectCognitoTranslation.digest(token.exposeText()))
         }

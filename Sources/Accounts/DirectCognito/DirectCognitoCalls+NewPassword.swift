@@ -101,7 +101,8 @@ extension DirectCognitoCalls {
         await new.owner.finish(change)
     }
 
-    private func owner(_ pool: DirectCognitoPool) -> CognitoAccounts? {
+    /// The account endpoints of the pool's app client.
+    func owner(_ pool: DirectCognitoPool) -> CognitoAccounts? {
         accounts.first { $0.app.clientID.hasSameBytes(as: pool.settings.clientID) }
     }
 

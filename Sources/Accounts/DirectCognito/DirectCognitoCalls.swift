@@ -157,6 +157,7 @@ package struct DirectCognitoCalls: Sendable {
         }
         if answer.error != nil { await drop(change, at: read.pool) }
         await noteSession(answer, to: call, at: read.pool)
+        if let token = answer.accessToken { owner(read.pool)?.tokenCheck?.note(token) }
         let outcome = note(answer, to: call, in: &admission.call)
         await note(answer, to: call, of: read, &admission)
         if admission.call.operation == .refresh, case .signedIn(let user) = answer.outcome {

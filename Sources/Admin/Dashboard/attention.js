@@ -36,7 +36,7 @@ const OWN_FAULTS = {
 function attention(status, readings, readiness) {
   const found = [
     ...whole(status, readiness), ...settings(status), ...store(status), ...revocationList(status), ...replicas(status), ...certificates(status), ...upstreams(status, readings),
-    ...keys(status), ...ownKeys(status), ...answers(readings), ...ownFaults(readings), ...spikes(readings), ...signIns(readings),
+    ...keys(status), ...refusedSignIns(status), ...ownKeys(status), ...answers(readings), ...ownFaults(readings), ...spikes(readings), ...signIns(readings),
     ...room(status), ...losses(status, readings),
   ];
   const order = ["bad", "warn", "note"];
@@ -144,6 +144,20 @@ function* keys(status) {
       const until = left === null ? "" : `, and serve for ${lasting(left)} more`;
       yield { level: left < 3600 ? "bad" : "warn", text: `The keys of ${issuer.name} should have been fetched again ${lasting(-issuer.keys_due_in_seconds)} ago${until}` };
     }
+  }
+}
+
+/** Pools that give tokens which the gateway itself refuses: signing in works, and no call after it. */
+function* refusedSignIns(status) {
+  for (const { issuer, refused, differences } of status.sign_ins ?? []) {
+    if (!refused) continue;
+    const quoted = (values) => values.map((value) => `"${value}"`).join(" or ");
+    const points = differences.map(({ name, expected, got, seconds_off: off }) => {
+      if (off !== null) return `${name} should be ${expected.join("")} and is ${got}, which is ${off} s off`;
+      return `${name} should be ${quoted(expected)} and is ${got === null ? "missing" : `"${got}"`}`;
+    });
+    const what = points.length > 0 ? `: ${points.join("; ")}` : "";
+    yield { level: "bad", text: `Users sign in at ${issuer}, and the gateway refuses their tokens as ${refused}${what}` };
   }
 }
 

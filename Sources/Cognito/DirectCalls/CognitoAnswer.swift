@@ -50,6 +50,12 @@ package struct CognitoAnswer: Sendable {
         return result.accessClaims
     }
 
+    /// The access token that it gives.
+    package var accessToken: Secret? {
+        guard case .tokens(let result) = AuthenticationAnswer(output) else { return nil }
+        return result.accessToken
+    }
+
     /// The refresh token that it gives.
     package var refreshToken: Secret? {
         guard case .tokens(let result) = AuthenticationAnswer(output) else { return nil }

@@ -2,6 +2,7 @@ internal import Accounts
 internal import Admin
 internal import Clocks
 internal import Cognito
+internal import Cryptography
 internal import Keys
 internal import Pipeline
 internal import Proxy
@@ -58,7 +59,8 @@ extension SnapshotMaker {
 
     func accounts(
         _ settings: GatewaySettings, _ records: GatewayRecords?, _ revocations: RevocationService?,
-        _ ownKeys: GatewayKeys, _ accountServices: AccountServices?, after previous: ConfigurationSnapshot?
+        _ ownKeys: GatewayKeys, _ keyServices: [KeySetService], _ accountServices: AccountServices?,
+        after previous: ConfigurationSnapshot?
     ) async throws -> [AccountGroup] {
         guard let records, let revocations, let accountServices else { return [] }
         return try await Wiring.accounts(
@@ -68,10 +70,43 @@ extension SnapshotMaker {
                 sealingKeys: { try ownKeys.ownSealingKeys() }, sessions: records.sessions, codes: records.codes,
                 passwordChanges: accountServices.passwordChanges,
                 time: records.time, flow: accountServices.accountFlow,
+                tokenCheck: { tokenCheck(of: $0, settings, keyServices, after: previous) },
                 revoke: { try await revocations.revoke($0) },
                 isRevoked: { revocations.current.revokes($0) }, revocationTime: revocations.revocationTime,
                 logger: logger),
             after: previous?.plan.accounts ?? [])
+    }
+
+    /// Judges by the issuer's keys and rules. It goes on through a reload that changes neither them nor the pool.
+    private func tokenCheck(
+        of pool: CognitoSettings, _ settings: GatewaySettings, _ keyServices: [KeySetService],
+        after previous: ConfigurationSnapshot?
+    ) -> SignInTokenCheck? {
+        guard let keys = keyServices.first(where: { $0.issuer.name == pool.issuer }),
+            let issuer = settings.trustedIssuers.first(where: { $0.name == pool.issuer })
+        else { return nil }
+        let known = previous?.plan.accounts.flatMap(\.members).map(\.accounts).first {
+            $0.settings.clientID == pool.signIn.clientID && $0.settings.endpoint == pool.signIn.endpoint
+        }
+        if let check = known?.tokenCheck, check.issuer == issuer.name,
+            previous?.settings.trustedIssuers.contains(issuer) == true,
+            previous?.plan.keyServices.contains(where: { $0 === keys }) == true,
+            previous?.settings.limits.tokenBytes == settings.limits.tokenBytes
+        {
+            return check
+        }
+        let verifier = FetchingVerifier(
+            TokenVerifier(issuers: [issuer], maximumTokenBytes: settings.limits.tokenBytes), services: [keys])
+        return SignInTokenCheck(issuer: issuer.name, clientID: pool.signIn.clientID, logger: logger) { token in
+            // Apps call with access tokens; the account endpoints take no others.
+            let finding = await verifier.examine(
+                token.expose(), accepting: TokenAcceptance(tokenUses: [.access]), now: WallClock.seconds())
+            return switch finding {
+            case .verified: .accepted
+            case .rejected(let reason, let differences): .refused(reason, differences)
+            case .keysUnavailable: .undecided
+            }
+        }
     }
 
     /// Reads the attributes of users; nil where none are wanted.

@@ -79,7 +79,8 @@ struct SnapshotMaker: Sendable {
         let keyServices = try await keyServices(settings, issuers, sessionKeys, after: previous)
         let endpoints = try await sessionEndpoints(
             settings, records, sessionEnds, sessionKeys, ownKeys, keyServices, accountServices, after: previous)
-        let accounts = try await accounts(settings, records, revocations, ownKeys, accountServices, after: previous)
+        let accounts = try await accounts(
+            settings, records, revocations, ownKeys, keyServices, accountServices, after: previous)
         let plan = ServingPlan(
             gate: gate, upstreamOfRoute: Wiring.upstreamOfRoute(gate, upstreams), upstreams: served,
             timeoutsOfRoute: Wiring.timeoutsOfRoute(settings, gate, upstreams),

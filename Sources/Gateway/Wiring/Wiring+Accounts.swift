@@ -67,6 +67,8 @@ extension Wiring {
         /// Seconds since 1970, by the clock of the records.
         var time: @Sendable () -> Int64
         var flow: AccountFlow
+        /// Judges the first of a pool's tokens.
+        var tokenCheck: (CognitoSettings) -> SignInTokenCheck? = { _ in nil }
         var revoke: CognitoAccounts.TokenRevocation
         var isRevoked: @Sendable (VerifiedToken) -> Bool
         var revocationTime: @Sendable () -> Int64
@@ -107,7 +109,7 @@ extension Wiring {
             fetcher: try await dependencies.fetcher(pool.isPlain), signer: signer,
             records: dependencies.sessions, codes: dependencies.codes,
             passwordChanges: dependencies.passwordChanges, siblings: try siblings(of: pool, settings, dependencies),
-            flow: dependencies.flow,
+            flow: dependencies.flow, tokenCheck: dependencies.tokenCheck(pool),
             revoke: dependencies.revoke, isRevoked: dependencies.isRevoked,
             revocationTime: dependencies.revocationTime,
             after: known.first {

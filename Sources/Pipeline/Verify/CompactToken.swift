@@ -83,7 +83,7 @@ struct TokenHeader {
     let keyID: String
     /// `typ` in normal form; nil where there is none.
     let type: String?
-    private let algorithmName: String
+    let algorithmName: String
 
     /// - Throws: ``RejectReason`` for a header that is incomplete or asks for what this verifier doesn't do.
     init(_ header: JSONObject) throws(RejectReason) {

@@ -74,7 +74,7 @@ extension ClaimsCheck {
     }
 
     /// One string or an array of nothing but strings (RFC 7519, 4.1.3); none for anything else.
-    private static func audiences(_ claim: JSON?) -> [String] {
+    static func audiences(_ claim: JSON?) -> [String] {
         switch claim {
         case .string(let audience): return [audience]
         case .array(let elements):
@@ -89,7 +89,7 @@ extension ClaimsCheck {
 
 extension Set<String> {
     /// Whether one of the elements is the same bytes; `contains` would also take canonically equivalent text.
-    fileprivate func containsBytes(of text: String) -> Bool {
+    func containsBytes(of text: String) -> Bool {
         contains { $0.hasSameBytes(as: text) }
     }
 }

@@ -16,7 +16,7 @@ package struct TokenVerifier: Sendable {
 
     /// The issuers, in the order their indexes refer to.
     package let issuers: [Issuer]
-    private let maximumTokenBytes: Int
+    let maximumTokenBytes: Int
 
     package init(issuers: [Issuer], maximumTokenBytes: Int = defaultMaximumTokenBytes) {
         self.issuers = issuers

@@ -31,6 +31,10 @@ extension IssuerParts {
         guard let pool, let region else { return nil }
         let settings = CognitoPoolSettings(
             region: region, userPoolID: pool, clientIDs: clientIDs, tokenUses: tokenUses)
+        if !keys.has("issuer"), case .url(let url) = source, !CognitoEndpoint.isAWS(url, region: region) {
+            let message = "needs issuer beside it: the tokens of a pool that is not at AWS have another iss than"
+            keys.error("jwks_url", "\(message) \(issuer ?? "AWS's")")
+        }
         return IssuerParts(.cognito(settings), issuer: issuer, source, algorithms)
     }
 
@@ -59,6 +63,12 @@ enum CognitoEndpoint {
     static func url(region: String) -> ServiceURL {
         let domain = AWSPartition.of(region: region).suffix
         return ServiceURL(scheme: .https, host: "cognito-idp.\(region).\(domain)", port: 443, path: "")
+    }
+
+    /// Whether a service behind this URL is AWS's, as the region's own, the one for FIPS 140 and those of a VPC are.
+    static func isAWS(_ url: String, region: String) -> Bool {
+        guard let url = try? ScalarFormat.url.read(url) else { return false }
+        return url.host.hasSuffix("." + AWSPartition.of(region: region).suffix)
     }
 }
 

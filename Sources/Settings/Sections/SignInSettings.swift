@@ -84,7 +84,7 @@ extension CognitoSettings {
         let pool = issuer.flatMap(keys.pool(of:))
         let clientID = keys.clientID(of: issuer)
         let secret = keys.clientSecret()
-        let endpoint = keys.cognitoEndpoint(region: pool?.region)
+        let endpoint = keys.cognitoEndpoint(of: pool, issuer: issuer?.name)
         let prefix = keys.value("prefix", .pathPrefix, default: "/api/v1/auth")
         let hosts = keys.list("hosts", .host, of: "host names") ?? []
         var signIn = CognitoSignInSettings(
@@ -174,13 +174,18 @@ extension SettingsMapping {
         return secret
     }
 
-    /// The region's endpoint, or the one given, as for a pool on this machine.
-    fileprivate func cognitoEndpoint(region: String?) -> ServiceURL? {
+    /// The pool's endpoint, or the one given.
+    fileprivate func cognitoEndpoint(of pool: CognitoPoolSettings?, issuer: String?) -> ServiceURL? {
         let insecure = value("allow_insecure_http", .boolean, default: false)
-        guard let node = optional("endpoint") else { return region.map(CognitoEndpoint.url(region:)) }
+        guard let node = optional("endpoint") else { return (pool?.region).map(CognitoEndpoint.url(region:)) }
         guard let url = node.read(.url) else { return nil }
         if url.isPlain, !insecure {
             node.error("passwords are sent over https only, unless allow_insecure_http is true")
+        } else if let pool, let issuer, node.context.derivesIssuer(of: issuer),
+            !CognitoEndpoint.isAWS(url.description, region: pool.region)
+        {
+            node.error(
+                "needs issuers.\(issuer).issuer: the tokens of a pool that is not at AWS have another iss than AWS's")
         }
         return url
     }
@@ -195,5 +200,13 @@ extension ScalarFormat where Value == String {
             }
             return host.contains(":") ? "[\(host)]" : host
         }
+    }
+}
+
+extension SettingsContext {
+    /// Whether a pool's `iss` follows from its region, as at AWS, and nothing that is wrong with it has been noted.
+    fileprivate func derivesIssuer(of name: String) -> Bool {
+        !values.contains { $0.path == "issuers.\(name).issuer" && $0.source == .settings }
+            && !errors.contains { $0.keyPath == "issuers.\(name).jwks_url" }
     }
 }

@@ -1,0 +1,48 @@
+package import Pipeline
+
+/// Verifies single tokens away from the event loops, and fetches the keys that they need.
+package struct FetchingVerifier: Sendable {
+    /// The verdict on a token.
+    package enum Finding: Sendable {
+        case verified(VerifiedToken)
+        case rejected(RejectReason, [TokenDifference])
+        /// Nobody can say yet: its issuer's keys could not be fetched.
+        case keysUnavailable
+    }
+
+    private let verifier: TokenVerifier
+    private let services: [KeySetService]
+
+    /// - Parameter services: one for each issuer of the verifier, in its order.
+    package init(_ verifier: TokenVerifier, services: [KeySetService]) {
+        self.verifier = verifier
+        self.services = services
+    }
+
+    /// - Parameters:
+    ///   - token: without `Bearer`.
+    ///   - now: seconds since 1970. How old a key set may be is always judged by the present.
+    package func examine(_ token: [UInt8], accepting: TokenAcceptance, now: Int64) async -> Finding {
+        var verdict = verify(token, accepting, now)
+        if case .needsKeys(let index, let keyID) = verdict {
+            // Whatever came of it, the set that there is then decides.
+            _ = await services[index].lookUp(keyID)
+            verdict = verify(token, accepting, now)
+        }
+        switch verdict {
+        case .verified(let verified): return .verified(verified)
+        case .rejected(let reason): return .rejected(reason, differences(token, accepting, now))
+        case .needsKeys(let index, _):
+            guard services[index].currentSet != nil else { return .keysUnavailable }
+            return .rejected(.unknownKey, differences(token, accepting, now))
+        }
+    }
+
+    private func verify(_ token: [UInt8], _ accepting: TokenAcceptance, _ now: Int64) -> Verdict {
+        verifier.verify(token, accepting: accepting, keys: { services[$0].currentSet }, now: now)
+    }
+
+    private func differences(_ token: [UInt8], _ accepting: TokenAcceptance, _ now: Int64) -> [TokenDifference] {
+        verifier.differences(of: token, accepting: accepting, keys: { services[$0].currentSet }, now: now)
+    }
+}
