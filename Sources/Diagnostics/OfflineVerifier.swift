@@ -6,7 +6,7 @@ internal import HTTPClient
 package import Keys
 package import Logging
 internal import NIOCore
-internal import Pipeline
+package import Pipeline
 package import Settings
 internal import Store
 
@@ -16,15 +16,14 @@ package struct OfflineVerifier: Sendable {
     package enum Finding: Sendable {
         /// The issuer's name, what the token is for, and what the backend is told: header lines as name and value.
         case accepted(issuer: String, use: String, headers: [(name: String, value: String)])
-        /// A reason code: of ``RejectReason``, ``PolicyDenial`` or of the gate.
-        case rejected(reason: String)
+        /// A reason code: of ``RejectReason``, ``PolicyDenial`` or of the gate; and what the token should have said.
+        case rejected(reason: String, differences: [TokenDifference])
     }
 
-    private let verifier: TokenVerifier
+    private let verifier: FetchingVerifier
     private let rules: OfflineRules
     private let revocations: RevocationList
     private let identity: IdentityLines
-    private let keyServices: [KeySetService]
     private let now: Int64?
 
     /// - Parameters:
@@ -39,13 +38,14 @@ package struct OfflineVerifier: Sendable {
     ) async throws {
         let issuers = settings.trustedIssuers
         rules = try OfflineRules(settings, issuers, question)
-        verifier = TokenVerifier(issuers: issuers, maximumTokenBytes: settings.limits.tokenBytes)
         identity = IdentityLines(namespace: settings.identity.namespace, claims: settings.identity.claims)
         now = question.now
         revocations =
             question.looksAtRevocations
             ? try await GatewayState.revocations(settings, now: now ?? WallClock.seconds()) : .empty
-        keyServices = try await Self.keyServices(settings, rings, issuers, curl, logger)
+        verifier = FetchingVerifier(
+            TokenVerifier(issuers: issuers, maximumTokenBytes: settings.limits.tokenBytes),
+            services: try await Self.keyServices(settings, rings, issuers, curl, logger))
     }
 
     /// Runs `body` with a verifier that may fetch key sets meanwhile.
@@ -98,36 +98,28 @@ package struct OfflineVerifier: Sendable {
     /// - Parameter token: without `Bearer`.
     package func examine(_ token: [UInt8]) async -> Finding {
         let now = now ?? WallClock.seconds()
-        var verdict = verify(token, now)
-        if case .needsKeys(let index, let keyID) = verdict {
-            // Whatever came of it, the set that there is then decides.
-            _ = await keyServices[index].lookUp(keyID)
-            verdict = verify(token, now)
-        }
-        switch verdict {
+        switch await verifier.examine(token, accepting: rules.acceptance, now: now) {
         case .verified(let verified): return judge(verified, now)
-        case .rejected(let reason): return .rejected(reason: reason.rawValue)
-        case .needsKeys(let index, _):
-            let isThere = keyServices[index].currentSet != nil
-            return .rejected(reason: isThere ? RejectReason.unknownKey.rawValue : "keys-unavailable")
+        case .rejected(let reason, let differences):
+            return .rejected(reason: reason.rawValue, differences: differences)
+        case .keysUnavailable: return .rejected(reason: "keys-unavailable", differences: [])
         }
-    }
-
-    private func verify(_ token: [UInt8], _ now: Int64) -> Verdict {
-        verifier.verify(token, accepting: rules.acceptance, keys: { keyServices[$0].currentSet }, now: now)
     }
 
     /// In the gate's order.
     private func judge(_ token: VerifiedToken, _ now: Int64) -> Finding {
-        if revocations.revokes(token) { return .rejected(reason: RejectReason.revoked.rawValue) }
-        if let denial = rules.denial(of: token, now: now) { return .rejected(reason: denial.rawValue) }
+        if revocations.revokes(token) { return Self.rejected(RejectReason.revoked.rawValue) }
+        if let denial = rules.denial(of: token, now: now) { return Self.rejected(denial.rawValue) }
         do {
             let lines = try identity.lines(for: Identity(token), payload: token.claims)
             return .accepted(issuer: token.issuerName, use: token.tokenUse.rawValue, headers: Self.headers(lines))
         } catch {
-            return .rejected(reason: "identity-too-large")
+            return Self.rejected("identity-too-large")
         }
     }
+
+    /// For something that no claim of the token shows.
+    private static func rejected(_ reason: String) -> Finding { .rejected(reason: reason, differences: []) }
 
     private static func headers(_ lines: [UInt8]) -> [(name: String, value: String)] {
         String(decoding: lines, as: UTF8.self).split(separator: "\r\n").map { line in

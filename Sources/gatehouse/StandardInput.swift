@@ -26,6 +26,22 @@ enum StandardInput {
         readAll().split(separator: UInt8(ascii: "\n")).map(withoutNewline).filter { !$0.isEmpty }
     }
 
+    /// A token without what stands before it in a request: `Authorization:`, and `Bearer` in any case (RFC 9110, 11.1).
+    static func bareToken(_ text: [UInt8]) -> [UInt8] {
+        var rest = text[...]
+        for prefix in ["authorization:", "bearer "] {
+            let start = rest.drop { $0 == UInt8(ascii: " ") }
+            let isThere = start.prefix(prefix.utf8.count).elementsEqual(prefix.utf8) { lowercased($0) == $1 }
+            guard isThere else { continue }
+            rest = start.dropFirst(prefix.utf8.count).drop { $0 == UInt8(ascii: " ") }
+        }
+        return Array(rest)
+    }
+
+    private static func lowercased(_ byte: UInt8) -> UInt8 {
+        (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) ? byte | 0x20 : byte
+    }
+
     private static func withoutNewline(_ text: ArraySlice<UInt8>) -> [UInt8] {
         var text = text
         if text.last == UInt8(ascii: "\n") { text.removeLast() }

@@ -11,7 +11,8 @@ struct TokenCommand: AsyncParsableCommand {
         commandName: "token",
         abstract: "Verify a token as the gateway would, or show what it contains.",
         discussion: """
-            Tokens are read from standard input only, because other users can see command lines.
+            Tokens are read from standard input only, because other users can see command lines. They may have \
+            Bearer before them, as in a request.
 
             Examples:
               gatehouse token verify --config gatehouse.yaml < token.jwt
@@ -27,8 +28,10 @@ struct VerifyTokenCommand: AsyncParsableCommand, ReportingCommand {
         abstract: "Verify a token from standard input as the gateway would.",
         discussion: """
             For an accepted token the command prints the headers that the backend gets, and exits with 0. For a \
-            rejected token it prints the reason code, and exits with 1. If no route has the name or takes the \
-            request, it exits with 1 without a verdict. Exit status 78 means that the configuration has errors.
+            rejected token it prints the reason code and each claim that differs, with the expected and the actual \
+            value, and exits with 1. For a time it prints how many seconds it is off. If no route has the name or \
+            takes the request, it exits with 1 without a verdict. Exit status 78 means that the configuration has \
+            errors.
 
             Key sets come from the files that the configuration names, else from those that a gateway stores in \
             state_directory, else they are fetched. Tokens on the revocation list in state_directory are \
@@ -78,14 +81,17 @@ struct VerifyTokenCommand: AsyncParsableCommand, ReportingCommand {
             route: route, path: path, method: method, now: now, looksAtRevocations: !ignoreRevocations)
         try await OfflineVerifier.with(settings, try await options.keyRings(settings), question, logger: logger) {
             verifier in
-            try await output.report { Self.verdict(await verifier.examine($0)) }
+            try await output.report {
+                Self.verdict(await verifier.examine(StandardInput.bareToken($0)))
+            }
         }
     }
 
     private static func verdict(_ finding: OfflineVerifier.Finding) -> TokenVerdict {
         switch finding {
-        case .rejected(let reason):
-            return .rejected(reason)
+        case .rejected(let reason, let differences):
+            return .rejected(
+                reason, ["differences": .array(differences.map(\.json))], details: differences.map(\.description))
         case .accepted(let issuer, let use, let headers):
             let lines = headers.map { "\($0.name): \($0.value)" }.joined(separator: "\n")
             return .accepted(
@@ -114,7 +120,7 @@ struct InspectTokenCommand: ParsableCommand, ReportingCommand {
     @OptionGroup var output: OutputOptions
 
     func run() throws {
-        guard let token = UnverifiedToken(StandardInput.readToken()) else {
+        guard let token = UnverifiedToken(StandardInput.bareToken(StandardInput.readToken())) else {
             throw CommandFailure("not a token in compact form (RFC 7515, 3.1)")
         }
         if output.json {
@@ -135,5 +141,15 @@ struct InspectTokenCommand: ParsableCommand, ReportingCommand {
         // The years 0 to 9999.
         guard (-62_167_219_200...253_402_300_799).contains(seconds) else { return nil }
         return Timestamp.text(seconds)
+    }
+}
+
+extension TokenDifference {
+    fileprivate var json: JSON {
+        [
+            "name": .string(name), "expected": .array(expected.map { .string($0) }),
+            "got": got.map { .string($0) } ?? .null,
+            "seconds_off": secondsOff.map { .number(JSONNumber($0)) } ?? .null,
+        ]
     }
 }

@@ -9,9 +9,11 @@ struct TokenVerdict {
     /// For people.
     let text: String
 
-    static func rejected(_ reason: String) -> TokenVerdict {
-        TokenVerdict(
-            isAccepted: false, object: ["verdict": "rejected", "reason": .string(reason)], text: "rejected: \(reason)")
+    static func rejected(_ reason: String, _ more: JSONObject = [:], details: [String] = []) -> TokenVerdict {
+        let verdict: [(String, JSON)] = [("verdict", "rejected"), ("reason", .string(reason))]
+        return TokenVerdict(
+            isAccepted: false, object: JSONObject(verdict + more.map { ($0.name, $0.value) }),
+            text: (["rejected: \(reason)"] + details.map { "  \($0)" }).joined(separator: "\n"))
     }
 
     static func accepted(_ members: JSONObject, text: String) -> TokenVerdict {

@@ -79,7 +79,7 @@ struct OfflineVerifierTests {
         let token = try token ?? self.token()
         switch try await finding(question, token) {
         case .accepted: return "accepted"
-        case .rejected(let reason): return reason
+        case .rejected(let reason, _): return reason
         }
     }
 
@@ -116,7 +116,7 @@ struct OfflineVerifierTests {
         let present = Int64(Date().timeIntervalSince1970)
         let old = try token { $0["exp"] = .number(JSONNumber(present - 61)) }
         let new = try token { $0["exp"] = .number(JSONNumber(present + 600)) }
-        guard case .rejected("expired") = try await finding(.init(), old),
+        guard case .rejected("expired", _) = try await finding(.init(), old),
             case .accepted = try await finding(.init(), new)
         else {
             Issue.record("judged by another time")

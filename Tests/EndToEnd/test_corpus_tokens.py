@@ -4,7 +4,9 @@ through `gatehouse token` and `gatehouse jws`."""
 import json
 import os
 import subprocess
+import time
 import urllib.parse
+from datetime import UTC, datetime
 from pathlib import Path
 
 import jwt
@@ -12,7 +14,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from harness import raw
 from harness.gateway import binary
-from harness.keys import base64url
+from harness.keys import CLIENT_ID, base64url
 from harness.sanitizer import PATIENCE
 
 # Verdicts that depend on the clock. Everything else comes before it, so that a verdict at another time has the same reason.
@@ -177,13 +179,52 @@ def test_a_token_is_verified_as_the_gateway_does_it(gateway, issuer):
     assert f"X-Auth-Subject: {subject}" in result.stdout.decode().splitlines()
     assert good not in result.stdout.decode() + result.stderr.decode()
     late = command([*arguments, "--now", "4000000000"], good)
-    assert (late.returncode, late.stdout) == (1, b"rejected: expired\n")
+    expires = jwt.decode(good, options={"verify_signature": False})["exp"]
+    assert late.returncode == 1
+    assert late.stdout.decode().splitlines() == [
+        "rejected: expired",
+        f"  exp: expected after 2096-10-02T07:05:40Z, got {text_of(expires)}, which is {4000000000 - expires} s off",
+    ]
     lines = command([*arguments, "--lines"], f"{good}\nx\n\n{good}\n")
     assert lines.returncode == 1
     assert [json.loads(line)["verdict"] for line in lines.stdout.splitlines()] == ["accepted", "rejected", "accepted"]
     for route in ("nowhere", "public"):
         missing = command([*arguments, "--route", route], good)
         assert (missing.returncode, missing.stdout) == (1, b"") and b"Usage" not in missing.stderr
+
+
+def text_of(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def test_a_rejected_token_is_told_with_what_it_should_have_said(gateway, issuer):
+    arguments = ["token", "verify", "--config", gateway.config_path]
+    changed = issuer.access(client_id="another0client")
+    text = command(arguments, changed).stdout.decode().splitlines()
+    assert text == ["rejected: client-not-allowed", f'  client_id: expected "{CLIENT_ID}", got "another0client"']
+    told = json.loads(command([*arguments, "--json"], changed).stdout)
+    difference = {"name": "client_id", "expected": [CLIENT_ID], "got": "another0client", "seconds_off": None}
+    assert told == {"verdict": "rejected", "reason": "client-not-allowed", "differences": [difference]}
+
+    rows = [
+        ({"iss": "http://127.0.0.1:9229/p"}, "unknown-issuer", ["iss"]),
+        ({"token_use": "refresh"}, "token-use-invalid", ["token_use"]),
+        ({"nbf": int(time.time()) + 1000}, "not-yet-valid", ["nbf"]),
+    ]
+    for claims, reason, names in rows:
+        told = json.loads(command([*arguments, "--json"], issuer.access(**claims)).stdout)
+        assert (told["reason"], [each["name"] for each in told["differences"]]) == (reason, names)
+        if "nbf" in claims:
+            assert 990 <= told["differences"][0]["seconds_off"] <= 1000
+
+
+@pytest.mark.parametrize("before", ["Bearer ", "bearer ", "Authorization: Bearer ", "  Bearer  "])
+def test_a_token_is_understood_as_it_is_copied_from_a_request(gateway, issuer, before):
+    arguments = ["token", "verify", "--config", gateway.config_path]
+    good = issuer.access()
+    assert command(arguments, f"{before}{good}\n").returncode == 0
+    assert command([*arguments, "--lines"], f"{good}\n{before}{good}\r\n").returncode == 0
+    assert json.loads(command(["token", "inspect", "--json"], f"{before}{good}\n").stdout)["payload"]["token_use"] == "access"
 
 
 def test_a_token_that_is_looked_at_is_not_said_to_be_verified():
