@@ -132,6 +132,38 @@ struct LoadTests {
         #expect(settings.signIn.cognito?.endpoint.description == "http://127.0.0.1:9229")
     }
 
+    @Test("Everything about a pool of gatehouse local-pool follows from its URL", arguments: ["", "/"])
+    func localPoolProfile(end: String) throws {
+        var sample = Sample()
+        sample.issuers = """
+            issuers:
+              users:
+                profile: local-pool
+                url: http://127.0.0.1:9229\(end)
+                user_pool_id: eu-central-1_Pool1
+                client_ids: [client1]
+            """
+        sample.more = """
+            sign_in:
+              cognito:
+                issuer: users
+                client_id: client1
+                client_secret: s3cret
+                hosted: {domain: 'http://127.0.0.1:9229', public_url: 'http://127.0.0.1:8080', redirect_uris: ['com.example.app:/x']}
+            identity: {user_attributes: {issuer: users, attributes: [email]}}
+            """
+        let settings = try load(sample.yaml)
+        let (issuer, pool) = (try #require(settings.issuers.first), try #require(settings.signIn.cognito))
+        #expect(issuer.issuer == "http://127.0.0.1:9229/eu-central-1_Pool1")
+        #expect(issuer.keySource == .url("http://127.0.0.1:9229/eu-central-1_Pool1/.well-known/jwks.json"))
+        #expect(issuer.allowsPlainText && issuer.allowsPrivateAddresses && issuer.tokenUses == [.access])
+        #expect(pool.endpoint.description == "http://127.0.0.1:9229" && pool.region == "eu-central-1")
+        #expect(settings.identity.userAttributes?.endpoint([]).description == "http://127.0.0.1:9229")
+        // A derived key must not be written as well.
+        sample.issuers += "\n    issuer: http://127.0.0.1:9229/eu-central-1_Pool1"
+        #expect(errors(sample.yaml).contains { $0.contains("issuers.users.issuer: unknown key") })
+    }
+
     @Test("A route takes what it leaves out from the rest of the file")
     func routeDefaults() throws {
         var sample = Sample()

@@ -273,7 +273,7 @@ struct SectionFaultTests {
                 "issuers.users.token_uses[0]: must be one of access, id (got \"acess\"; did you mean \"access\"?)"),
             Case(
                 "{user_pool_id: us-east-1_P, client_ids: [c], profile: okta}",
-                "issuers.users.profile: must be one of cognito, apple, oidc, gatehouse"),
+                "issuers.users.profile: must be one of cognito, local-pool, apple, oidc, gatehouse"),
             Case(
                 "{user_pool_id: us-east-1_P, client_ids: [c]}, again: {user_pool_id: us-east-1_P, client_ids: [d]}",
                 "routes[0]: accepts issuers.users and issuers.again, whose issuer is the same"),

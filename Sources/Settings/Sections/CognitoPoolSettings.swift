@@ -11,6 +11,11 @@ package struct CognitoPoolSettings: Sendable {
     package var clientIDs: [String]
     /// At least one.
     package var tokenUses: [TokenUse]
+    /// Where a pool of `gatehouse local-pool` is, which is Cognito's API as well; nil for Cognito itself.
+    var localURL: ServiceURL?
+
+    /// Cognito's API, where nothing else is said.
+    var endpoint: ServiceURL { localURL ?? CognitoEndpoint.url(region: region) }
 }
 
 extension IssuerParts {
@@ -36,6 +41,19 @@ extension IssuerParts {
             keys.error("jwks_url", "\(message) \(issuer ?? "AWS's")")
         }
         return IssuerParts(.cognito(settings), issuer: issuer, source, algorithms)
+    }
+
+    /// Everything follows from the URL: the pool's tokens, keys and operations are all there.
+    static func localPool(_ keys: SettingsMapping) -> IssuerParts? {
+        let url = keys.required("url", .url)
+        let pool = keys.required("user_pool_id", .userPoolID)
+        let (clientIDs, tokenUses) = (clientIDs(of: keys), tokenUses(of: keys))
+        guard let url, let pool else { return nil }
+        var settings = CognitoPoolSettings(
+            region: String(pool.prefix { $0 != "_" }), userPoolID: pool, clientIDs: clientIDs, tokenUses: tokenUses)
+        settings.localURL = url
+        let issuer = "\(url)/\(pool)"
+        return IssuerParts(.cognito(settings), issuer: issuer, .url("\(issuer)/.well-known/jwks.json"), [.rs256])
     }
 
     private static func tokenUses(of keys: SettingsMapping) -> [TokenUse] {

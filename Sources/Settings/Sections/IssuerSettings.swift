@@ -6,6 +6,8 @@ internal import SettingsReader
 enum IssuerProfile: String, Sendable, CaseIterable {
     /// An Amazon Cognito user pool.
     case cognito
+    /// `gatehouse local-pool` in the place of a user pool.
+    case localPool = "local-pool"
     /// Sign in with Apple.
     case apple
     /// Any provider of OpenID Connect or OAuth 2.0.
@@ -81,12 +83,19 @@ extension IssuerSettings {
     private init?(reading keys: SettingsMapping, name: String) {
         let profile = keys.value("profile", .oneOf, default: IssuerProfile.cognito)
         let skew = keys.value("clock_skew", .duration(.zero ... .seconds(600)), default: .seconds(60))
+        if profile == .localPool {
+            guard let read = IssuerParts.localPool(keys) else { return nil }
+            self.init(
+                name: name, rules: read.rules, issuer: read.issuer, keySource: read.keySource, allowsPlainText: true,
+                allowsPrivateAddresses: true, algorithms: read.algorithms, clockSkew: skew)
+            return
+        }
         let insecure = keys.value("allow_insecure_http", .boolean, default: false)
         let privately = keys.value("allow_private_addresses", .boolean, default: insecure)
         let reading = KeySourceReading(keys: keys, allowsPlainText: insecure)
         let read: IssuerParts? =
             switch profile {
-            case .cognito: .cognito(keys, reading)
+            case .cognito, .localPool: .cognito(keys, reading)
             case .apple: .apple(keys, reading)
             case .oidc: .openID(keys, reading)
             case .gatehouse: .gatehouse(keys, reading)

@@ -111,7 +111,8 @@ extension CognitoSettings {
         signIn.choice = SignInChoiceSettings(reading: keys)
         let attributes = WritableAttributeSettings(of: keys)
         signIn.writableAttributes = WritableAttributes(attributes.names)
-        let allowsPlain = keys.value("allow_insecure_http", .boolean, default: false)
+        let isInsecure = keys.value("allow_insecure_http", .boolean, default: false)
+        let allowsPlain = isInsecure || pool?.localURL != nil
         signIn.hosted =
             keys.optional("hosted")?.section {
                 HostedSignInSettings(reading: $0, prefix: prefix, allowsPlain: allowsPlain)
@@ -177,11 +178,11 @@ extension SettingsMapping {
     /// The pool's endpoint, or the one given.
     fileprivate func cognitoEndpoint(of pool: CognitoPoolSettings?, issuer: String?) -> ServiceURL? {
         let insecure = value("allow_insecure_http", .boolean, default: false)
-        guard let node = optional("endpoint") else { return (pool?.region).map(CognitoEndpoint.url(region:)) }
+        guard let node = optional("endpoint") else { return pool?.endpoint }
         guard let url = node.read(.url) else { return nil }
         if url.isPlain, !insecure {
             node.error("passwords are sent over https only, unless allow_insecure_http is true")
-        } else if let pool, let issuer, node.context.derivesIssuer(of: issuer),
+        } else if let pool, let issuer, pool.localURL == nil, node.context.derivesIssuer(of: issuer),
             !CognitoEndpoint.isAWS(url.description, region: pool.region)
         {
             node.error(

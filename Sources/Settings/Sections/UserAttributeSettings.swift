@@ -7,8 +7,8 @@ package struct UserAttributeSettings: Sendable {
     package var rule: UserAttributeRule
     /// The most time that a request waits for them.
     package var timeout: Duration
-    /// The AWS region of the pool.
-    package var region: String
+    /// Cognito's API for the pool, where no account calls have another one.
+    var poolEndpoint: ServiceURL
 }
 
 extension UserAttributeSettings {
@@ -24,7 +24,7 @@ extension UserAttributeSettings {
         let onFailure = keys.value("on_failure", .word(among: ["closed", "open"]), default: "closed")
         timeout = keys.value("timeout", .duration(.milliseconds(100) ... .seconds(30)), default: .seconds(2))
         guard let issuer, let pool = issuer.pool else { return nil }
-        region = pool.region
+        poolEndpoint = pool.endpoint
         rule = UserAttributeRule(issuer: issuer.name, attributes: attributes, failsOpen: onFailure == "open")
     }
 
@@ -43,7 +43,7 @@ extension UserAttributeSettings {
 
     /// Cognito's API: that of the account calls of the same pool, or the region's.
     package func endpoint(_ pools: [CognitoSettings]) -> ServiceURL {
-        pools.first { $0.issuer == rule.issuer }?.endpoint ?? CognitoEndpoint.url(region: region)
+        pools.first { $0.issuer == rule.issuer }?.endpoint ?? poolEndpoint
     }
 }
 
