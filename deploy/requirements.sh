@@ -86,6 +86,41 @@ client_build=(swift build -c release --static-swift-stdlib --product client-samp
 # shellcheck disable=SC2034 # used where this is sourced
 client_binary=$repository/.build/release/client-sample
 
+# Runs a build, appends its output to a file, and shows how far it is: `[n/517]` and the time gone, on a terminal in one line
+# that moves, elsewhere in a line every 10 seconds. Ctrl-C ends the build: it is in the foreground, and what looks at it is
+# not.
+#
+# with_progress LOG COMMAND…
+with_progress() {
+    local log=$1 watcher status=0
+    shift
+    : >>"$log"
+    watch_progress "$log" $$ &
+    watcher=$!
+    "$@" >>"$log" 2>&1 </dev/null || status=$?
+    kill "$watcher" 2>/dev/null
+    wait "$watcher" 2>/dev/null || true
+    [ ! -t 1 ] || printf '\r\033[K'
+    return "$status"
+}
+
+# watch_progress LOG PID: until the process ends, or this one is ended.
+watch_progress() {
+    local log=$1 pid=$2 began=$SECONDS every=${progress_seconds:-10} step shown=''
+    [ ! -t 1 ] || every=1
+    while kill -0 "$pid" 2>/dev/null; do
+        step=$(tail -c 4096 "$log" | tr '\r' '\n' | grep -oE '^\[[0-9]+/[0-9]+\]' | tail -1) || step='preparing'
+        step="$step $(((SECONDS - began) / 60)):$(printf '%02d' $(((SECONDS - began) % 60)))"
+        if [ -t 1 ]; then
+            printf '\r\033[K  %s' "$step"
+        elif [ "$step" != "$shown" ]; then
+            printf '  %s\n' "$step"
+        fi
+        shown=$step
+        sleep "$every"
+    done
+}
+
 # Makes the project's own Python environment (.venv), with the packages pinned in the named requirements file.
 need_python() {
     local requirements=$1 venv=$repository/.venv python stamp
