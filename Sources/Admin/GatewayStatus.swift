@@ -72,6 +72,26 @@ package final class GatewayStatus: Sendable {
         }
     }
 
+    /// Changed files that the settings name are in use.
+    ///
+    /// - Parameter now: seconds since 1970.
+    package func filesFollowed(_ count: Int, now: Int64, changesSecrets: Bool) {
+        state.withLock {
+            if changesSecrets { $0.secretsChangedAt = now }
+            $0.reloads.files.used += count
+        }
+    }
+
+    /// - Parameters:
+    ///   - count: groups of changed files that are not used.
+    ///   - refused: those among them that are new.
+    package func filesKeptOut(_ count: Int, refused: Int) {
+        state.withLock {
+            $0.reloads.files.keptOut = count
+            $0.reloads.files.refused += refused
+        }
+    }
+
     /// Whether load balancers are to leave the gateway, which goes on serving.
     func setAside(_ isSetAside: Bool) { state.withLock { $0.isSetAside = isSetAside } }
 

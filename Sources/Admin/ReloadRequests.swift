@@ -1,10 +1,13 @@
 internal import Locking
 
 /// The reloads that are asked for, and the one that is done: one after the other, and what is asked for while one is
-/// under way is one more, however often it is asked for.
+/// under way is one more, however often it is asked for. The same holds for looks at the files that the settings name,
+/// and between the two: each may change the configuration.
 package final class ReloadRequests: Sendable {
     private struct Waiting {
         var askers: [CheckedContinuation<ReloadOutcome, Never>] = []
+        var wantsReload = false
+        var wantsLook = false
         var isFinished = false
     }
 
@@ -16,7 +19,23 @@ package final class ReloadRequests: Sendable {
         (requests, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
-    package func ask() { continuation.yield() }
+    package func ask() {
+        waiting.withLock { $0.wantsReload = true }
+        continuation.yield()
+    }
+
+    /// Asks for a look at files after each interval, until the task is cancelled.
+    package func askForLooks(every interval: Duration) async {
+        while !Task.isCancelled {
+            do {
+                try await Task.sleep(for: interval)
+            } catch {
+                return
+            }
+            waiting.withLock { $0.wantsLook = true }
+            continuation.yield()
+        }
+    }
 
     /// Returns when one has been done that began after the call.
     func askAndWait() async -> ReloadOutcome {
@@ -40,15 +59,18 @@ package final class ReloadRequests: Sendable {
         for asker in left { asker.resume(returning: .stopping) }
     }
 
-    /// Calls `reload` for what is asked, until ``finish()``.
-    package func serve(_ reload: () async -> ReloadOutcome) async {
+    /// Calls `reload` and `look` for what is asked, until ``finish()``.
+    package func serve(_ reload: () async -> ReloadOutcome, look: () async -> Void = {}) async {
         for await _ in requests {
-            let askers = waiting.withLock { waiting in
-                defer { waiting.askers = [] }
-                return waiting.askers
+            let wanted = waiting.withLock { waiting in
+                defer { (waiting.askers, waiting.wantsReload, waiting.wantsLook) = ([], false, false) }
+                return waiting
             }
-            let outcome = await reload()
-            for asker in askers { asker.resume(returning: outcome) }
+            if wanted.wantsReload {
+                let outcome = await reload()
+                for asker in wanted.askers { asker.resume(returning: outcome) }
+            }
+            if wanted.wantsLook { await look() }
         }
     }
 }

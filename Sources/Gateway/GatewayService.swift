@@ -16,23 +16,26 @@ package struct GatewayService: Service {
     private let load: @Sendable () throws -> GatewaySettings
     private let logs: GatewayLogs
     private let tracing: CurrentTracing
+    private let environment: [String: String]
     private let onReady: @Sendable (_ listeners: [HostAndPort], _ admin: HostAndPort?) -> Void
     private let onReload: @Sendable (_ step: ReloadStep) -> Void
     private let requests = ReloadRequests()
 
     /// - Parameters:
     ///   - settings: what it starts with.
+    ///   - environment: what they were read with.
     ///   - load: reads them again for a ``reload()``; throws ``SettingsErrors`` for faulty ones.
     ///   - tracing: follows the settings in use.
     ///   - onReady: called once when all addresses are bound.
     ///   - onReload: called when a reload begins, and when it has ended, however it did.
     package init(
-        settings: GatewaySettings, load: @escaping @Sendable () throws -> GatewaySettings, logs: GatewayLogs,
-        tracing: CurrentTracing,
+        settings: GatewaySettings, environment: [String: String],
+        load: @escaping @Sendable () throws -> GatewaySettings, logs: GatewayLogs, tracing: CurrentTracing,
         onReady: @escaping @Sendable (_ listeners: [HostAndPort], _ admin: HostAndPort?) -> Void,
         onReload: @escaping @Sendable (_ step: ReloadStep) -> Void = { _ in }
     ) {
         self.settings = settings
+        self.environment = environment
         self.load = load
         self.logs = logs
         self.tracing = tracing
@@ -80,7 +83,7 @@ package struct GatewayService: Service {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: RestartSettings.loops(settings))
         do {
             let gateway = try await RunningGateway.start(
-                settings, on: group, logs: logs, tracing: tracing, reloads: requests)
+                settings, on: group, logs: logs, tracing: tracing, reloads: requests, environment: environment)
             let addresses = await gateway.localAddresses
             onReady(addresses.listeners.compactMap(HostAndPort.init), addresses.admin.flatMap(HostAndPort.init))
             await serve(gateway, since: began)
@@ -95,6 +98,7 @@ package struct GatewayService: Service {
     /// Serves until a graceful shutdown begins, then lets what is in flight finish.
     private func serve(_ gateway: RunningGateway, since began: ContinuousClock.Instant) async {
         let notice = Task { await gateway.reportReadiness(since: began) }
+        let looks = Task { await requests.askForLooks(every: RunningGateway.timeBetweenLooks) }
         await withTaskGroup(of: Void.self) { tasks in
             tasks.addTask {
                 await requests.serve {
@@ -102,11 +106,14 @@ package struct GatewayService: Service {
                     let outcome = await gateway.reload(load)
                     onReload(outcome.step)
                     return outcome
+                } look: {
+                    await gateway.followFiles()
                 }
             }
             // Ends by throwing when the task is cancelled instead, which means the same here.
             try? await gracefulShutdown()
             notice.cancel()
+            looks.cancel()
             await gateway.drain()
             requests.finish()
             await gateway.close()

@@ -1,3 +1,4 @@
+package import Cryptography
 package import Pipeline
 package import SettingsReader
 
@@ -44,6 +45,8 @@ package struct GatewaySettings: Sendable {
     package var values: [ReadValue] = []
     /// The files and directories that the gateway writes to.
     package var writtenPaths: [WrittenPath] = []
+    /// The files that they were read from.
+    package var files = NamedFiles()
     /// Attributes that users cannot set because access depends on them.
     var attributeWarnings: [SettingsWarning] = []
     /// By key path, where the file has what may prove faulty only when it is to be used.
@@ -65,8 +68,27 @@ package struct GatewaySettings: Sendable {
         settings.digest = reading.digest
         settings.values = reading.context.values
         settings.writtenPaths = reading.context.writtenPaths
+        settings.files = reading.context.files
         settings.places = reading.context.places
         return settings
+    }
+
+    /// The same settings with other contents of files that they name. Everything else is what it was when they were
+    /// read, the settings file included.
+    ///
+    /// - Parameters:
+    ///   - environment: the same as they were read with.
+    ///   - changed: by path.
+    /// - Throws: ``SettingsErrors`` with everything that is wrong with these contents.
+    package func reread(
+        environment: [String: String], with changed: [String: Result<Secret, FileReadFailure>]
+    ) throws(SettingsErrors) -> GatewaySettings {
+        let known = files.contents
+        return try Self.load(path: origin, environment: environment) { (path) throws(FileReadFailure) in
+            if let changed = changed[path] { return try changed.get().expose() }
+            guard let secret = known[path] else { return try readWholeFile(path) }
+            return secret.expose()
+        }
     }
 
     /// Where the admin listener is unless the settings say something else.

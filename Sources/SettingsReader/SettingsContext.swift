@@ -72,6 +72,7 @@ package final class SettingsContext {
     package private(set) var values: [ReadValue] = []
     private var positions: [String: Int] = [:]
     package private(set) var writtenPaths: [WrittenPath] = []
+    package private(set) var files = NamedFiles()
     /// See ``GatewaySettings``.
     package private(set) var places: [String: SettingsPlace] = [:]
     /// Every key that was asked for, by schema path, and whether the file has it anywhere.
@@ -130,6 +131,18 @@ package final class SettingsContext {
         errors.enumerated()
             .sorted { ($0.element.line, $0.offset) < ($1.element.line, $1.offset) }
             .map(\.element)
+    }
+
+    /// The contents of the file that is named at `place`.
+    func contents(of path: String, namedAt place: SettingsPlace) throws(FileReadFailure) -> [UInt8] {
+        let path = resolve(path: path)
+        let bytes = try readFile(path)
+        files.note(bytes, at: path, namedAt: place)
+        return bytes
+    }
+
+    func noteSettings(_ bytes: [UInt8]) {
+        files.noteSettings(bytes, at: file)
     }
 
     /// A path named in the file; a relative one is relative to the file's own folder.

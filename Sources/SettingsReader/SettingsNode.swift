@@ -80,7 +80,7 @@ package struct SettingsNode {
         }
         guard let text = scalarText(), let path = expand(text) else { return nil }
         do {
-            let bytes = try context.readFile(context.resolve(path: path))
+            let bytes = try context.contents(of: path, namedAt: place)
             let shown = isSecret || namesVariable(text) ? nil : path
             context.note(shown, isSecret ? bytes : Array(path.utf8) + [0] + bytes, at: place, from: .file)
             return bytes
@@ -139,7 +139,7 @@ package struct SettingsNode {
     /// Editors and shells end a file with a newline that is not part of the secret.
     private func readSecretFile(_ path: String) -> [UInt8]? {
         do {
-            var bytes = try context.readFile(context.resolve(path: path))
+            var bytes = try context.contents(of: path, namedAt: place)
             if bytes.last == UInt8(ascii: "\n") { bytes.removeLast() }
             if bytes.last == UInt8(ascii: "\r") { bytes.removeLast() }
             return bytes

@@ -36,6 +36,7 @@ package struct SettingsReading {
             let source = try SettingsSource(bytes)
             context = SettingsContext(
                 file: path, environment: environment, readFile: readFile, renamedKeys: source.renamedKeys)
+            context.noteSettings(bytes)
             let place = SettingsPlace(file: context.file)
             root = SettingsNode(yaml: source.root ?? Node([(Node, Node)]()), place: place, context: context)
         } catch {

@@ -39,17 +39,20 @@ struct ServeCommand: AsyncParsableCommand {
         let hangUps = await UnixSignalsSequence(trapping: .sighup)
         let origin = try options.origin()
         let settings = try origin.load()
-        let notification = SystemdNotification(environment: ProcessInfo.processInfo.environment)
+        let environment = ProcessInfo.processInfo.environment
+        let notification = SystemdNotification(environment: environment)
         let logs = try logs(settings)
         logs.reportCrashes()
         // Whatever ends it, what was said is written.
         defer { logs.close() }
         let logger = logs.logger
-        let load = { @Sendable in try origin.read(environment: ProcessInfo.processInfo.environment) }
+        let load = { @Sendable in try origin.read(environment: environment) }
         let tracing = CurrentTracing()
         // Spans that libraries make join those of the gateway.
         InstrumentationSystem.bootstrap(GatewayTracer(tracing))
-        let gateway = GatewayService(settings: settings, load: load, logs: logs, tracing: tracing) { listeners, admin in
+        let gateway = GatewayService(
+            settings: settings, environment: environment, load: load, logs: logs, tracing: tracing
+        ) { listeners, admin in
             for address in listeners { logger.info("listening", metadata: ["address": "\(address)"]) }
             if let admin { logger.info("admin listening", metadata: ["address": "\(admin)"]) }
             notification.ready(.serving)

@@ -17,6 +17,8 @@ import Testing
 /// A gateway in this process, on addresses of its own.
 @Suite("A running gateway", .timeLimit(.minutes(1)))
 struct RunningGatewayTests {
+    private static let environment = ["SECRET": "0123456789abcdef0123456789abcdef"]
+
     private static func settings(_ directory: String, _ lines: String...) throws -> GatewaySettings {
         let yaml = """
             listeners: [{address: '127.0.0.1:0'}]
@@ -30,7 +32,6 @@ struct RunningGatewayTests {
             routes: [{path: /a, upstream: api}]
             \(lines.joined(separator: "\n"))
             """
-        let environment = ["SECRET": "0123456789abcdef0123456789abcdef"]
         return try GatewaySettings.load(path: "/settings.yaml", environment: environment) {
             (path) throws(FileReadFailure) in
             guard path == "/settings.yaml" else { throw .notFound }
@@ -45,7 +46,8 @@ struct RunningGatewayTests {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let logs = try GatewayLogs(settings)
         let gateway = try await RunningGateway.start(
-            settings, on: group, logs: logs, tracing: CurrentTracing(), reloads: ReloadRequests())
+            settings, on: group, logs: logs, tracing: CurrentTracing(), reloads: ReloadRequests(),
+            environment: environment)
         let outcome: Result<Void, any Error>
         do {
             outcome = .success(try await body(gateway))

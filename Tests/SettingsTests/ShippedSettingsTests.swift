@@ -54,7 +54,7 @@ struct ShippedSettingsTests {
         // Of which file they are, and where a route stands there, is not what they say.
         shown.origin = standard.origin
         shown.digest = standard.digest
-        (shown.writtenPaths, shown.places) = (standard.writtenPaths, standard.places)
+        (shown.writtenPaths, shown.places, shown.files) = (standard.writtenPaths, standard.places, standard.files)
         shown.values = standard.values
         for index in shown.routes.indices { shown.routes[index].place = standard.routes[index].place }
         #expect(String(reflecting: shown) == String(reflecting: standard))

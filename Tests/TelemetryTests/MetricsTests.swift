@@ -257,8 +257,12 @@ struct MetricsTests {
         reloads.succeeded = 2
         reloads.failed = 1
         reloads.lastFailed = true
+        (reloads.files.used, reloads.files.refused, reloads.files.keptOut) = (5, 4, 3)
         let samples = samples(
             MetricsRegistry(labels: Self.labels) { [reloads] in MetricsReadings(reloads: reloads) })
+        #expect(samples.contains(#"gatehouse_file_changes_total{result="success"} 5"#))
+        #expect(samples.contains(#"gatehouse_file_changes_total{result="failure"} 4"#))
+        #expect(samples.contains("gatehouse_files_refused 3"))
         #expect(samples.contains("gatehouse_config_last_reload_successful 0"))
         #expect(samples.contains(#"gatehouse_config_reloads_total{result="success"} 2"#))
         #expect(samples.contains(#"gatehouse_config_reloads_total{result="failure"} 1"#))

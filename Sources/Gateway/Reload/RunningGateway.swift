@@ -18,8 +18,10 @@ internal import Telemetry
 actor RunningGateway {
     private let addresses: ListenerAddresses
     private let maker: SnapshotMaker
-    private let status: GatewayStatus
+    let status: GatewayStatus
     private let logs: GatewayLogs
+    /// The process's, by which settings are read.
+    let environment: [String: String]
     private(set) var snapshot: ConfigurationSnapshot
     /// In the order of the snapshot's settings.
     private var listeners: [HTTPListener]
@@ -28,9 +30,11 @@ actor RunningGateway {
     private let logWatch: LogWatch
     /// Ends when the listeners that were taken out have no connection any more.
     private var leaving: Task<Void, Never>?
-    private var isDraining = false
+    private(set) var isDraining = false
+    var fileWatch = FileWatch()
+    var filesKeptOut = FilesKeptOut()
 
-    private var logger: Logger { logs.logger }
+    var logger: Logger { logs.logger }
 
     /// Where clients and the admin listener are bound.
     var localAddresses: (listeners: [SocketAddress], admin: SocketAddress?) {
@@ -42,7 +46,7 @@ actor RunningGateway {
     /// Binds every address and begins to serve. If that fails, everything already begun is ended.
     static func start(
         _ settings: GatewaySettings, on group: MultiThreadedEventLoopGroup, logs: GatewayLogs,
-        tracing: CurrentTracing, reloads: ReloadRequests
+        tracing: CurrentTracing, reloads: ReloadRequests, environment: [String: String]
     ) async throws -> RunningGateway {
         let curls = try await curlLoops(on: group)
         let directory = LoopDirectory()
@@ -67,7 +71,8 @@ actor RunningGateway {
             ) { eventLoop in
                 AdminService(eventLoop: eventLoop, metrics: metrics, status: status, changes: changes)
             }
-            let gateway = RunningGateway(addresses, maker, status, snapshot, admin: admin, logs: logs)
+            let gateway = RunningGateway(
+                addresses, maker, status, snapshot, admin: admin, logs: logs, environment: environment)
             try await gateway.bindAll()
             await gateway.warnOfCertificates()
             return gateway
@@ -80,12 +85,13 @@ actor RunningGateway {
     private init(
         _ addresses: ListenerAddresses, _ maker: SnapshotMaker, _ status: GatewayStatus,
         _ snapshot: ConfigurationSnapshot,
-        admin: HTTPListener, logs: GatewayLogs
+        admin: HTTPListener, logs: GatewayLogs, environment: [String: String]
     ) {
         self.addresses = addresses
         self.maker = maker
         self.status = status
         self.logs = logs
+        self.environment = environment
         self.snapshot = snapshot
         self.admin = admin
         listeners = []
@@ -110,7 +116,7 @@ actor RunningGateway {
         snapshot.services + [logWatch]
     }
 
-    private func warnOfCertificates() {
+    func warnOfCertificates() {
         for warning in snapshot.certificates.compactMap({ $0.warning(now: WallClock.seconds()) }) {
             logger.warning(
                 "a certificate has expired or is about to",
@@ -172,6 +178,7 @@ actor RunningGateway {
             logger.debug("reload: reading the configuration")
             let settings = try load()
             let changes = try await takeOver(settings)
+            watchFilesAnew()
             for change in changes.differences { logger.info("configuration change", metadata: ["change": "\(change)"]) }
             logger.info("configuration reloaded", metadata: changes.metadata)
             status.reloaded(now: WallClock.seconds(), changesSecrets: !changes.secrets.isEmpty)
@@ -191,10 +198,10 @@ actor RunningGateway {
     }
 
     /// The gateway was told to stop while a reload was under way.
-    private struct Draining: Error {}
+    struct Draining: Error {}
 
     /// All that can fail comes first and touches nothing that serves.
-    private func takeOver(_ settings: GatewaySettings) async throws -> ReloadSummary {
+    func takeOver(_ settings: GatewaySettings) async throws -> ReloadSummary {
         let fixed = RestartSettings.changes(from: snapshot.settings, to: settings)
         guard fixed.isEmpty else { throw ReloadErrors(fixed) }
         logger.debug("reload: preparing the configuration snapshot", metadata: ["digest": "\(settings.digest)"])

@@ -104,6 +104,8 @@ extension Metric {
         case .configReloads: .counter("result", help: "Configuration reloads.")
         case .configLastReloadSuccessful: .gauge(help: "1 if the last reload succeeded, or there was none.")
         case .configLastSuccess: .gauge(help: "Time at which the configuration in use took effect.")
+        case .fileChanges: .counter("result", help: "Changes of files that the settings name.")
+        case .filesKeptOut: .gauge(help: "Changed files that are not used because they have errors.")
 
         case .logLinesLost: .counter("log", help: "Log lines that were not written.")
         case .spansExported: .counter(help: "Spans that the collector accepted.")

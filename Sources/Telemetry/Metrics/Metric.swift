@@ -72,6 +72,8 @@ package enum Metric: String, CaseIterable, Sendable {
     case configReloads = "gatehouse_config_reloads_total"
     case configLastReloadSuccessful = "gatehouse_config_last_reload_successful"
     case configLastSuccess = "gatehouse_config_last_success_timestamp_seconds"
+    case fileChanges = "gatehouse_file_changes_total"
+    case filesKeptOut = "gatehouse_files_refused"
 
     case logLinesLost = "gatehouse_log_lines_lost_total"
     case spansExported = "gatehouse_spans_exported_total"

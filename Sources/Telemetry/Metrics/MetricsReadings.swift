@@ -39,8 +39,17 @@ package struct MetricsReadings: Sendable {
         package var lastFailed = false
         /// Seconds since 1970 when the settings in use took over.
         package var lastSuccess: Int64
+        package var files = Files()
 
         package init(lastSuccess: Int64) { self.lastSuccess = lastSuccess }
+    }
+
+    /// Changes of files that the settings name, by groups of files that are replaced together.
+    package struct Files: Sendable {
+        package var used = 0
+        package var refused = 0
+        /// Groups that are refused now.
+        package var keptOut = 0
     }
 
     /// The revocation list.

@@ -95,6 +95,8 @@ extension PrometheusText {
         family(.configReloads, ["success", "failure"], [Int64(reloads.succeeded), Int64(reloads.failed)])
         single(.configLastReloadSuccessful, reloads.lastFailed ? 0 : 1)
         single(.configLastSuccess, reloads.lastSuccess)
+        family(.fileChanges, ["success", "failure"], [Int64(reloads.files.used), Int64(reloads.files.refused)])
+        single(.filesKeptOut, Int64(reloads.files.keptOut))
     }
 
     mutating func write(_ process: ProcessReadings) {

@@ -1,0 +1,21 @@
+internal import Glibc
+
+/// A file's state, by which it is told apart from another one without reading it. Links are followed: a mounted secret is
+/// replaced by a link to another directory.
+enum FileVersion: Hashable, Sendable {
+    /// There is none, or it cannot be looked at.
+    case absent
+    case present(device: UInt64, inode: UInt64, size: Int64, modified: [Int], changed: [Int])
+
+    init(of path: String) {
+        var status = stat()
+        guard unsafe stat(path, &status) == 0 else {
+            self = .absent
+            return
+        }
+        self = .present(
+            device: UInt64(status.st_dev), inode: UInt64(status.st_ino), size: Int64(status.st_size),
+            modified: [status.st_mtim.tv_sec, status.st_mtim.tv_nsec],
+            changed: [status.st_ctim.tv_sec, status.st_ctim.tv_nsec])
+    }
+}
