@@ -12,6 +12,8 @@ package struct OfflineQuestion: Sendable {
     package var path: String?
     /// The method of that request.
     package var method: String
+    /// The host that it names; nil for none.
+    package var host: String?
     /// Seconds since 1970; nil for the present.
     package var now: Int64?
     /// Whether what the state directory says to be revoked counts.
@@ -19,12 +21,14 @@ package struct OfflineQuestion: Sendable {
 
     /// With neither route nor path every issuer and kind of token is good enough, and nothing further required.
     package init(
-        route: String? = nil, path: String? = nil, method: String = "GET", now: Int64? = nil,
+        route: String? = nil, path: String? = nil, method: String = "GET", host: String? = nil,
+        now: Int64? = nil,
         looksAtRevocations: Bool = true
     ) {
         self.route = route
         self.path = path
         self.method = method
+        self.host = host
         self.now = now
         self.looksAtRevocations = looksAtRevocations
     }
@@ -44,7 +48,7 @@ struct OfflineRules: Sendable {
         }
         let table = try Wiring.gate(settings, issuers: issuers).routes
         path = try question.path.map(Self.parse)
-        let route = try path.map { try Self.route(of: $0, question.method, table) } ?? Self.named(question.route, table)
+        let route = try path.map { try Self.route(of: $0, question, table) } ?? Self.named(question.route, table)
         if let name = question.route, name != route.name {
             throw StartupError(description: "this request is for the route \"\(route.name)\"")
         }
@@ -78,12 +82,12 @@ struct OfflineRules: Sendable {
     }
 
     private static func route(
-        of path: RequestPath, _ method: String, _ table: RouteTable
+        of path: RequestPath, _ question: OfflineQuestion, _ table: RouteTable
     ) throws(StartupError) -> Route {
-        guard let method = HTTPRequest.Method(rawValue: method) else {
-            throw StartupError(description: "\"\(method)\" is no method")
+        guard let method = HTTPRequest.Method(rawValue: question.method) else {
+            throw StartupError(description: "\"\(question.method)\" is no method")
         }
-        switch table.match(method: method, path: path) {
+        switch table.match(method: method, path: path, authority: question.host) {
         case .route(let index): return table.routes[index]
         case .methodNotAllowed: throw StartupError(description: "no route takes \(method.rawValue) for this path")
         case .none: throw StartupError(description: "no route takes this path")

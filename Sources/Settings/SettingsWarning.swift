@@ -44,7 +44,9 @@ extension GatewaySettings {
             (try? RoutePattern(route.path)).map { (route: route, pattern: $0) }
         }
         for strict in own {
-            for lax in own where strict.route.isStricter(than: lax.route) && lax.pattern.takes(recased: strict.pattern)
+            for lax in own
+            where strict.route.isStricter(than: lax.route) && strict.route.mayShareHost(with: lax.route)
+                && lax.pattern.takes(recased: strict.pattern)
             {
                 return SettingsWarning(
                     kind: .pathCase, place: strict.route.place,
@@ -58,6 +60,12 @@ extension GatewaySettings {
 }
 
 extension RouteSettings {
+    /// Whether a request may be for a host of both.
+    fileprivate func mayShareHost(with other: RouteSettings) -> Bool {
+        guard let hosts, let others = other.hosts else { return true }
+        return (hosts + others).contains { $0.hasPrefix("*.") } || hosts.contains(where: others.contains)
+    }
+
     /// Whether this route refuses a request that the other one takes, for its token.
     fileprivate func isStricter(than other: RouteSettings) -> Bool {
         let order = Access.allCases

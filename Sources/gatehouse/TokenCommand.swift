@@ -40,7 +40,7 @@ struct VerifyTokenCommand: AsyncParsableCommand, ReportingCommand {
 
             Without --route and --path any issuer and kind of token is accepted, and no requirement is checked. \
             --route applies the rules of one route, without {sub} in its path. --path applies the rules of the \
-            route that takes the request, with {sub}. With both, the route must be the one that takes the path.
+            route that takes the request, with {sub}; --host is for routes with hosts. With both, the route must be the one that takes the path.
 
             Examples:
               gatehouse token verify --config gatehouse.yaml < token.jwt
@@ -63,6 +63,9 @@ struct VerifyTokenCommand: AsyncParsableCommand, ReportingCommand {
     @Option(help: ArgumentHelp("The method of the request with that path.", valueName: "name"))
     var method = "GET"
 
+    @Option(help: ArgumentHelp("The host that the request with that path names.", valueName: "host"))
+    var host: String?
+
     @Flag(help: "Ignore the revocation list.")
     var ignoreRevocations = false
 
@@ -71,6 +74,7 @@ struct VerifyTokenCommand: AsyncParsableCommand, ReportingCommand {
     func validate() throws {
         guard options.config != "-" else { throw ValidationError("Standard input is the token's: name a file.") }
         guard path != nil || method == "GET" else { throw ValidationError("--method needs --path.") }
+        guard path != nil || host == nil else { throw ValidationError("--host needs --path.") }
     }
 
     func run() async throws {
@@ -78,7 +82,8 @@ struct VerifyTokenCommand: AsyncParsableCommand, ReportingCommand {
         var logger = Logger(label: "gatehouse") { StreamLogHandler.standardError(label: $0) }
         logger.logLevel = .warning
         let question = OfflineQuestion(
-            route: route, path: path, method: method, now: now, looksAtRevocations: !ignoreRevocations)
+            route: route, path: path, method: method, host: host, now: now,
+            looksAtRevocations: !ignoreRevocations)
         try await OfflineVerifier.with(settings, try await options.keyRings(settings), question, logger: logger) {
             verifier in
             try await output.report {

@@ -53,6 +53,7 @@ package enum Wiring {
         let upstream = all.upstreams.first { $0.name == settings.upstream }
         return Route(
             name: settings.name, pattern: try RoutePattern(settings.path),
+            hosts: settings.hosts?.map(RouteHost.init),
             methods: settings.methods.map { Set($0.compactMap(HTTPRequest.Method.init(rawValue:))) },
             access: settings.access, issuers: settings.issuers.isEmpty ? nil : Set(settings.issuers),
             tokenUses: Set(settings.tokenUses), tokenSources: settings.tokenSources,

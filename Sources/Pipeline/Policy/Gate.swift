@@ -114,7 +114,7 @@ package struct Gate: Sendable {
             return .refuse(.path(error), routeIndex: nil)
         }
         if request.method == .options, let preflight = CrossOrigin.Preflight(request),
-            case .route(let index) = routes.match(method: preflight.method, path: path),
+            case .route(let index) = routes.match(method: preflight.method, path: path, authority: request.authority),
             let crossOrigin = rules[index].crossOrigin
         {
             guard let fields = crossOrigin.allowing(preflight) else {
@@ -122,7 +122,7 @@ package struct Gate: Sendable {
             }
             return .preflight(fields, routeIndex: index)
         }
-        switch routes.match(method: Self.routedMethod(of: request), path: path) {
+        switch routes.match(method: Self.routedMethod(of: request), path: path, authority: request.authority) {
         case .none:
             return .refuse(.notFound(), routeIndex: nil)
         case .methodNotAllowed(let allow):

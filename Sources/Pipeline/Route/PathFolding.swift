@@ -54,20 +54,22 @@ enum PathFolding: CaseIterable {
 /// The routes as backends see them that ignore case: a path is such a backend's where it is under the same pattern in
 /// whichever case it is read.
 struct FoldedRoutes: Sendable {
-    private let tries: [(folding: PathFolding, trie: RouteTrie)]
+    private let tries: [(folding: PathFolding, hosts: RouteHosts)]
     /// Whether all literals are in lower-case ASCII, so that a path that is too has no other reading.
     private let isPlain: Bool
 
-    init(_ patterns: [RoutePattern]) {
-        tries = PathFolding.allCases.map { folding in (folding, RouteTrie(patterns.map { $0.folded(folding) })) }
-        isPlain = patterns.allSatisfy { $0.folded(.unicode).matchesSame(as: $0) }
+    init(_ shapes: [(host: RouteHost?, pattern: RoutePattern)]) {
+        tries = PathFolding.allCases.map { folding in
+            (folding, RouteHosts(shapes.map { ($0.host, $0.pattern.folded(folding)) }))
+        }
+        isPlain = shapes.allSatisfy { $0.pattern.folded(.unicode).matchesSame(as: $0.pattern) }
     }
 
     /// Whether every reading of the path comes under the shape, however letters are folded.
-    func agree(on shape: Int, for path: borrowing RequestPath) -> Bool {
+    func agree(on shape: Int, for path: borrowing RequestPath, at position: RouteHosts.Position) -> Bool {
         if isPlain, !path.hasOtherReading, path.withBytes(PathFolding.isPlain) { return true }
         return path.readings().allSatisfy { reading in
-            tries.allSatisfy { $0.trie.find($0.folding.fold(reading).span) == shape }
+            tries.allSatisfy { $0.hosts.find($0.folding.fold(reading).span, at: position) == shape }
         }
     }
 }

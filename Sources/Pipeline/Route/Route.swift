@@ -23,6 +23,8 @@ package struct Route: Sendable, Equatable {
     /// The route's name in logs, metrics and faults; unique in its table.
     package var name: String
     package var pattern: RoutePattern
+    /// The hosts that its requests name; nil for any, and for none.
+    package var hosts: [RouteHost]?
     /// The methods taken; nil for all but CONNECT and TRACE, which are never routed. GET takes HEAD along.
     package var methods: Set<HTTPRequest.Method>?
     package var access: Access
@@ -56,6 +58,7 @@ package struct Route: Sendable, Equatable {
     package init(
         name: String,
         pattern: RoutePattern,
+        hosts: [RouteHost]? = nil,
         methods: Set<HTTPRequest.Method>? = nil,
         access: Access,
         admitsEndedTokens: Bool = false,
@@ -73,6 +76,7 @@ package struct Route: Sendable, Equatable {
     ) {
         self.name = name
         self.pattern = pattern
+        self.hosts = hosts
         self.methods = methods
         self.access = access
         self.admitsEndedTokens = admitsEndedTokens

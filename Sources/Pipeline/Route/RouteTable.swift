@@ -12,8 +12,9 @@ package struct RouteTable: Sendable {
         case none
     }
 
-    /// The routes of one pattern.
+    /// The routes of one pattern at one host.
     private struct Shape {
+        var host: RouteHost?
         var pattern: RoutePattern
         var rules: [(methods: MethodSet, route: Int)] = []
         var allow: [HTTPRequest.Method] = []
@@ -22,7 +23,7 @@ package struct RouteTable: Sendable {
     /// The routes as given.
     package let routes: [Route]
     private let shapes: [Shape]
-    private let trie: RouteTrie
+    private let hosts: RouteHosts
     /// Nil where no route's backend ignores case.
     private let folded: FoldedRoutes?
 
@@ -36,15 +37,17 @@ package struct RouteTable: Sendable {
                 throw RouteError("two routes are named \"\(route.name)\"")
             }
             let methods = try Self.methods(of: route)
-            let known = shapes.firstIndex { $0.pattern.matchesSame(as: route.pattern) }
-            let position = known ?? shapes.count
-            if known == nil { shapes.append(Shape(pattern: route.pattern)) }
-            if let rival = shapes[position].rules.first(where: { $0.methods.overlaps(methods) }) {
-                throw RouteError(
-                    "routes \"\(routes[rival.route].name)\" and \"\(route.name)\" both take "
-                        + "\"\(route.pattern)\" with the same method")
+            for host in route.hosts.map({ $0.map(Optional.some) }) ?? [nil] {
+                let known = shapes.firstIndex { $0.host == host && $0.pattern.matchesSame(as: route.pattern) }
+                let position = known ?? shapes.count
+                if known == nil { shapes.append(Shape(host: host, pattern: route.pattern)) }
+                if let rival = shapes[position].rules.first(where: { $0.methods.overlaps(methods) }) {
+                    throw RouteError(
+                        "routes \"\(routes[rival.route].name)\" and \"\(route.name)\" both take "
+                            + "\"\(host?.description ?? "")\(route.pattern)\" with the same method")
+                }
+                shapes[position].rules.append((methods, index))
             }
-            shapes[position].rules.append((methods, index))
         }
         for position in shapes.indices {
             var all = MethodSet([])
@@ -53,7 +56,7 @@ package struct RouteTable: Sendable {
         }
         self.routes = routes
         self.shapes = shapes
-        self.trie = RouteTrie(shapes.map(\.pattern))
+        self.hosts = RouteHosts(shapes.map { ($0.host, $0.pattern) })
         self.folded = try Self.folded(shapes, routes)
     }
 
@@ -61,16 +64,24 @@ package struct RouteTable: Sendable {
         let ignoring = shapes.indices.filter { index in shapes[index].rules.contains { routes[$0.route].ignoresCase } }
         guard !ignoring.isEmpty else { return nil }
         for folding in PathFolding.allCases {
-            let same = Dictionary(grouping: shapes.indices) { shapes[$0].pattern.folded(folding).bytes }
+            let same = Dictionary(grouping: shapes.indices) { index in
+                HostedPattern(host: shapes[index].host, pattern: shapes[index].pattern.folded(folding).bytes)
+            }
             for index in ignoring {
                 let pattern = shapes[index].pattern
-                guard let other = same[pattern.folded(folding).bytes]?.first(where: { $0 != index }) else { continue }
+                let key = HostedPattern(host: shapes[index].host, pattern: pattern.folded(folding).bytes)
+                guard let other = same[key]?.first(where: { $0 != index }) else { continue }
                 throw RouteError(
                     "\"\(shapes[min(index, other)].pattern)\" and \"\(shapes[max(index, other)].pattern)\" are the same "
                         + "to an upstream whose paths are case_insensitive")
             }
         }
-        return FoldedRoutes(shapes.map(\.pattern))
+        return FoldedRoutes(shapes.map { ($0.host, $0.pattern) })
+    }
+
+    private struct HostedPattern: Hashable {
+        let host: RouteHost?
+        let pattern: [UInt8]
     }
 
     /// Finds the route for a request.
@@ -79,13 +90,20 @@ package struct RouteTable: Sendable {
     /// it. CONNECT and TRACE (RFC 9110 §9.3.6, §9.3.8) never match a route. A path that some software would read
     /// differently only matches where every such reading comes under the same pattern; before a backend that ignores
     /// case also every reading of it in lower case.
-    package func match(method: HTTPRequest.Method, path: borrowing RequestPath) -> Match {
-        guard let shape = path.withBytes({ trie.find($0) }) else { return .none }
+    ///
+    /// - Parameter authority: the host that the request names, perhaps with a port; nil for none.
+    package func match(
+        method: HTTPRequest.Method, path: borrowing RequestPath, authority: String? = nil
+    ) -> Match {
+        let position = hosts.position(of: authority)
+        guard let shape = path.withBytes({ hosts.find($0, at: position) }) else { return .none }
         if path.hasOtherReading {
-            for reading in path.otherReadings() where trie.find(reading.span) != shape { return .none }
+            for reading in path.otherReadings() where hosts.find(reading.span, at: position) != shape { return .none }
         }
         let match = select(method, in: shape)
-        if let folded, case .route(let index) = match, routes[index].ignoresCase, !folded.agree(on: shape, for: path) {
+        if let folded, case .route(let index) = match, routes[index].ignoresCase,
+            !folded.agree(on: shape, for: path, at: position)
+        {
             return .none
         }
         return match

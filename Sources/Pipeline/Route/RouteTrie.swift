@@ -29,10 +29,10 @@ struct RouteTrie: Sendable {
     private var edges: [Edge] = []
     private var labels: [UInt8] = []
 
-    /// Compiles the patterns of the shapes; a shape's number is its position. No two may be equal.
-    init(_ patterns: [RoutePattern]) {
+    /// Compiles the patterns of the shapes, which are known by number. No two may be equal.
+    init(_ patterns: [(shape: Int, pattern: RoutePattern)]) {
         var draft = Draft()
-        for (shape, pattern) in patterns.enumerated() {
+        for (shape, pattern) in patterns {
             draft.insert(pattern, shape: shape)
         }
         for branch in draft.branches {

@@ -90,7 +90,7 @@ extension ListenSettings {
 
 extension ScalarFormat where Value == String {
     /// A host's name, `*.` and a domain, or an IP address, brought to lower case.
-    fileprivate static var serverName: Self {
+    static var serverName: Self {
         Self { (text) throws(ScalarRefusal) in
             if let address = IPAddress(text) { return address.description }
             let name = text.hasPrefix("*.") ? text.dropFirst(2) : text[...]

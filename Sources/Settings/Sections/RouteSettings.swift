@@ -7,6 +7,8 @@ package struct RouteSettings: Sendable {
     package var name: String
     /// Exact, with `*` for one segment, `{sub}` for one that is the token's subject, or ending in `/**`.
     package var path: String
+    /// Names, `*.example.com` or IP addresses, in lower case; nil for any.
+    package var hosts: [String]?
     /// Upper case; nil for every method.
     package var methods: [String]?
     package var access: Access
@@ -56,6 +58,7 @@ extension RouteSettings {
             keys.error("name", "\"none\" is what metrics call requests that no route takes: choose another name")
         }
         let path = keys.required("path", .routePath)
+        let hosts = Self.hosts(of: keys)
         let methods = keys.list("methods", .method, of: "methods")
         if keys.isEmptyList("methods") {
             keys.error("methods", "must name at least one method (leave the key out for all)")
@@ -84,10 +87,23 @@ extension RouteSettings {
         let tokenSources = TokenSources.of(keys, access: access, hasWebSocket: webSocket != nil)
         guard let path, let upstream else { return nil }
         self.init(
-            name: name ?? path, path: path, methods: methods, access: access, issuers: issuers,
-            tokenUses: tokenUses, tokenSources: tokenSources, requirements: requirements, upstream: upstream,
+            name: name ?? Self.title(hosts, path), path: path, hosts: hosts, methods: methods, access: access,
+            issuers: issuers, tokenUses: tokenUses, tokenSources: tokenSources, requirements: requirements,
+            upstream: upstream,
             forwardToken: forwardToken, forwardHeaders: forwardHeaders, timeouts: treatment.timeouts,
             treatment: treatment.treatment, crossOrigin: crossOrigin, webSocket: webSocket, place: keys.node.place)
+    }
+
+    private static func hosts(of keys: SettingsMapping) -> [String]? {
+        if keys.isEmptyList("hosts") { keys.error("hosts", "must name at least one host (leave the key out for any)") }
+        let hosts = keys.list("hosts", .serverName, of: "host names")
+        // One may be written in two ways.
+        return hosts.map { $0.reduce(into: []) { if !$0.contains($1) { $0.append($1) } } }
+    }
+
+    /// The name of a route that is given none.
+    private static func title(_ hosts: [String]?, _ path: String) -> String {
+        (hosts ?? []).joined(separator: ",") + path
     }
 
     private static func issuers(of keys: SettingsMapping, access: Access, known: KnownNames) -> [String] {
@@ -136,17 +152,18 @@ extension RouteSettings {
     }
 
     /// Sees that no two routes ask for the same, and that each has a name of its own: a route without one is called
-    /// by its path, and by its methods as well where another route has that path.
+    /// by its hosts and path, and by its methods as well where another route has those too.
     private static func named(
         _ routes: [(route: RouteSettings, node: SettingsNode, isNamed: Bool)]
     ) -> [RouteSettings] {
         var result: [RouteSettings] = []
         for (route, node, isNamed) in routes {
             var route = route
-            if let other = result.first(where: { $0.path == route.path && $0.sharesMethod(with: route) }) {
+            if let other = result.first(where: { $0.isSame(as: route) }) {
                 node.error("another route, \"\(other.name)\", has the same path and methods")
-            } else if !isNamed, let methods = route.methods, routes.count(where: { $0.route.path == route.path }) > 1 {
-                route.name = "\(methods.joined(separator: ",")) \(route.path)"
+            } else if !isNamed, let methods = route.methods, routes.count(where: { $0.route.title == route.title }) > 1
+            {
+                route.name = "\(methods.joined(separator: ",")) \(route.title)"
             }
             if isNamed, result.contains(where: { $0.name == route.name }) {
                 node.error("another route is called \"\(route.name)\"")
@@ -154,6 +171,17 @@ extension RouteSettings {
             result.append(route)
         }
         return result
+    }
+
+    private var title: String { Self.title(hosts, path) }
+
+    private func isSame(as other: RouteSettings) -> Bool {
+        path == other.path && sharesHost(with: other) && sharesMethod(with: other)
+    }
+
+    private func sharesHost(with other: RouteSettings) -> Bool {
+        guard let hosts, let others = other.hosts else { return hosts == nil && other.hosts == nil }
+        return hosts.contains(where: others.contains)
     }
 
     private func sharesMethod(with other: RouteSettings) -> Bool {
