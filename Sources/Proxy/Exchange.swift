@@ -66,6 +66,10 @@ final class Exchange {
         }
         switch consume decision {
         case .forward(let permit):
+            if let wait = service.rateLimitWait(permit, client: log.clientAddress) {
+                (log.routeIndex, log.subject) = (permit.routeIndex, permit.subject)
+                return refuse(.rateLimited(after: wait))
+            }
             forward(permit)
         case .endpoint(let number, let routeIndex, let token):
             log.routeIndex = routeIndex

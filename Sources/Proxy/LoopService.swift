@@ -106,6 +106,17 @@ final class LoopService {
         return true
     }
 
+    /// Counts a request against its route's rate limit.
+    ///
+    /// - Returns: the seconds until there is room; nil if there is.
+    @inline(__always)
+    func rateLimitWait(_ permit: borrowing Permit, client: String) -> Int? {
+        guard let limiter = plan.rateLimiters?[permit.routeIndex] else { return nil }
+        let caller = limiter.caller(permit.request, client: client, subject: permit.subject)
+        let wait = limiter.take(caller, now: NIODeadline.now().uptimeNanoseconds)
+        return wait.map { Int(($0 + 999_999_999) / 1_000_000_000) }
+    }
+
     /// A response that is complete waits for its client, and is counted until that is over.
     ///
     /// - Returns: what ends it, to be called once.

@@ -18,6 +18,8 @@ package struct ServingPlan: Sendable {
     package var upstreams: [ServedUpstream]
     /// For each route its own time-outs, nil where the upstream's hold.
     package var timeoutsOfRoute: [UpstreamTimeouts?]
+    /// For each route what counts its requests, nil where there is no limit. Nil where no route has one.
+    package var rateLimiters: [RateLimiter?]?
     /// The gateway's own endpoints, by number.
     var endpoints: [GatewayEndpoint]
     /// By the number that account endpoints name.
@@ -64,6 +66,7 @@ package struct ServingPlan: Sendable {
 
     package init(
         gate: Gate, upstreamOfRoute: [Int?], upstreams: [ServedUpstream], timeoutsOfRoute: [UpstreamTimeouts?],
+        rateLimiters: [RateLimiter?]? = nil,
         endpoints: [GatewayEndpoint], accounts: [AccountGroup], sessions: SessionEndpoints? = nil,
         sessionPrefix: String? = nil, keyServices: [KeySetService],
         userAttributes: UserAttributeService? = nil, directCognito: DirectCognitoAnswer,
@@ -78,6 +81,7 @@ package struct ServingPlan: Sendable {
         self.upstreamOfRoute = upstreamOfRoute
         self.upstreams = upstreams
         self.timeoutsOfRoute = timeoutsOfRoute
+        self.rateLimiters = rateLimiters
         self.endpoints = endpoints
         self.accounts = accounts
         self.sessions = sessions

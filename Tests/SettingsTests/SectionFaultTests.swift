@@ -309,6 +309,34 @@ struct SectionFaultTests {
                 "{path: /a, upstream: api, name: none}",
                 "routes[0].name: \"none\" is what metrics call requests that no route takes"),
             Case("{path: /a}", "routes[0].upstream: is missing"),
+            Case("{path: /a, upstream: api, hosts: []}", "routes[0].hosts: must name at least one"),
+            Case("{path: /a, upstream: api, hosts: ['a.test:80']}", "routes[0].hosts[0]: must be a host like"),
+            Case("{path: /a, upstream: api, hosts: ['*']}", "routes[0].hosts[0]: must be a host like"),
+            Case("{path: /a, upstream: api, hosts: ['a.*.test']}", "routes[0].hosts[0]: must be a host like"),
+            Case(
+                "{path: /a, upstream: api, hosts: [a.test, b.test]}, {path: /a, upstream: api, hosts: [B.test]}",
+                "routes[1]: another route, \"a.test,b.test/a\", has the same"),
+            Case("{path: /a, upstream: api, allow: []}", "routes[0].allow: must hold at least one"),
+            Case("{path: /a, upstream: api, deny: [10.0.0.1/8]}", "routes[0].deny[0]: the address has bits"),
+            Case("{path: /a, upstream: api, rate_limit: {}}", "routes[0].rate_limit.rate: is missing"),
+            Case(
+                "{path: /a, upstream: api, rate_limit: {rate: unlimited}}",
+                "routes[0].rate_limit.rate: must be a rate like 60/1m"),
+            Case(
+                "{path: /a, upstream: api, rate_limit: {rate: 1/1m, burst: 0}}",
+                "routes[0].rate_limit.burst: must be a whole number from 1"),
+            Case(
+                "{path: /a, upstream: api, rate_limit: {rate: 1/1m, by: header}}",
+                "routes[0].rate_limit.by: needs header"),
+            Case(
+                "{path: /a, upstream: api, rate_limit: {rate: 1/1m, header: X-Key}}",
+                "routes[0].rate_limit.header: has no effect"),
+            Case(
+                "{path: /a, upstream: api, rate_limit: {rate: 1/1m, by: header, header: 'a b'}}",
+                "routes[0].rate_limit.header: must be the name"),
+            Case(
+                "{path: /a, upstream: api, access: public, rate_limit: {rate: 1/1m, by: subject}}",
+                "routes[0].rate_limit.by: a public route"),
             Case(
                 "{path: /ab/**, upstream: api, strip_prefix: /a}",
                 "routes[0].strip_prefix: the route's path does not begin with it"),

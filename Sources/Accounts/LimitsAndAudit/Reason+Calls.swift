@@ -70,6 +70,8 @@ extension RequestFault {
             .methodNotAllowed, .keysUnavailable, .revocationsUnavailable, .attributesUnavailable, .identityTooLarge,
             .directCognito, .clientDisconnected,
             .requestTimeout, .requestTooSlow, .crossOriginNotAllowed, .overloaded, .overloadedAddress,
+            .addressNotAllowed,
+            .rateLimited,
             .webSocketHandshake, .webSocketVersion, .webSocketNotServed, .assertionNotSigned,
             .endpointWithoutService, .routeWithoutUpstream, .userSyncFailed, .invalidParameter:
             false

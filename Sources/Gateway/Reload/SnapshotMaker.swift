@@ -84,6 +84,7 @@ struct SnapshotMaker: Sendable {
         let plan = ServingPlan(
             gate: gate, upstreamOfRoute: Wiring.upstreamOfRoute(gate, upstreams), upstreams: served,
             timeoutsOfRoute: Wiring.timeoutsOfRoute(settings, gate, upstreams),
+            rateLimiters: Self.rateLimiters(gate, after: previous),
             endpoints: Wiring.endpoints(settings),
             accounts: accounts,
             sessions: endpoints, sessionPrefix: settings.signIn.apple.map { $0.prefix + "/" },
@@ -182,6 +183,19 @@ struct SnapshotMaker: Sendable {
             }
         }
         return checks
+    }
+
+    /// A limit that stays as it is goes on counting.
+    private static func rateLimiters(_ gate: Gate, after previous: ConfigurationSnapshot?) -> [RateLimiter?]? {
+        let routes = gate.routes.routes
+        guard routes.contains(where: { $0.rateLimit != nil }) else { return nil }
+        let before = previous?.plan
+        let known = zip(before?.gate.routes.routes ?? [], before?.rateLimiters ?? []).map { ($0.name, $1) }
+        return routes.map { route in
+            guard let limit = route.rateLimit else { return nil }
+            let same = known.first { $0.0.hasSameBytes(as: route.name) && $0.1?.limit == limit }
+            return same?.1 ?? RateLimiter(limit)
+        }
     }
 
     // MARK: The store

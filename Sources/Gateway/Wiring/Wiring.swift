@@ -62,7 +62,7 @@ package enum Wiring {
             letThrough: (upstream?.forwardHeaders.names ?? []) + settings.forwardHeaders.names,
             treatment: settings.treatment,
             crossOrigin: settings.crossOrigin,
-            webSocket: settings.webSocket)
+            webSocket: settings.webSocket, networks: settings.networks, rateLimit: settings.rateLimit)
     }
 
     private static func endpointRoutes(_ settings: GatewaySettings) throws(RouteError) -> [Route] {

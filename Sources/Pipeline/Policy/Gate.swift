@@ -117,6 +117,9 @@ package struct Gate: Sendable {
             case .route(let index) = routes.match(method: preflight.method, path: path, authority: request.authority),
             let crossOrigin = rules[index].crossOrigin
         {
+            if rules[index].networks?.admit(context.peer) == false {
+                return .refuse(.addressNotAllowed, routeIndex: index)
+            }
             guard let fields = crossOrigin.allowing(preflight) else {
                 return .refuse(Refusal(.accessDenied, reason: .request(.crossOriginNotAllowed)), routeIndex: index)
             }
@@ -142,6 +145,9 @@ package struct Gate: Sendable {
         _ keySets: [KeySet?]
     ) -> Decision {
         let rule = rules[index]
+        if let networks = rule.networks, !networks.admit(context.peer) {
+            return .refuse(.addressNotAllowed, routeIndex: index)
+        }
         guard rule.access != .public else { return pass(request, path, rule, index, context, nil) }
         switch rule.presentedToken(of: request, scheme: context.scheme) {
         case .refused(let refusal):

@@ -15,6 +15,8 @@ package final class RouteRule: Sendable {
     package let deniesSuccess: Bool
     /// Whether its requests may become WebSockets; nil: they may not.
     let webSocket: WebSocketPolicy?
+    /// From where it may be called; nil for everywhere.
+    let networks: RouteNetworks?
     let access: Access
     let admitsEndedTokens: Bool
     let acceptance: TokenAcceptance
@@ -45,6 +47,7 @@ package final class RouteRule: Sendable {
         changesResponses = route.crossOrigin != nil || route.treatment.map { !$0.responseHeaders.isEmpty } ?? false
         deniesSuccess = route.deniesSuccess
         webSocket = route.webSocket
+        networks = route.networks
         access = route.access
         admitsEndedTokens = route.admitsEndedTokens
         acceptance = TokenAcceptance(issuers: route.issuers, tokenUses: route.tokenUses)

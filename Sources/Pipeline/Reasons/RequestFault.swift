@@ -20,6 +20,8 @@ package enum RequestFault: String, Sendable, CaseIterable {
     case crossOriginNotAllowed = "cors-not-allowed"
     case overloaded
     case overloadedAddress = "overloaded-address"
+    case addressNotAllowed = "address-not-allowed"
+    case rateLimited = "rate-limited-route"
     case webSocketHandshake = "websocket-handshake"
     case webSocketVersion = "websocket-version"
     case webSocketNotServed = "websocket-not-served"

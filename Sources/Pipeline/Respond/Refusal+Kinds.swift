@@ -64,6 +64,16 @@ extension Refusal {
     package static let revocationsUnavailable = retryLater(
         .serviceUnavailable, after: 5, reason: .request(.revocationsUnavailable))
 
+    /// 403: the route is not for the client's network.
+    static let addressNotAllowed = Refusal(.accessDenied, reason: .request(.addressNotAllowed))
+
+    /// 429: the route has been called too often.
+    ///
+    /// - Parameter seconds: until there is room again.
+    package static func rateLimited(after seconds: Int) -> Refusal {
+        retryLater(.tooManyRequests, after: seconds, reason: .request(.rateLimited))
+    }
+
     /// 429 or 503 with the whole seconds after which it may be tried again, at least one (RFC 9110 §10.2.3).
     package static func retryLater(
         _ error: GatewayError, after seconds: Int, message: String? = nil, reason: Reason

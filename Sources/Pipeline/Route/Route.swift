@@ -50,6 +50,10 @@ package struct Route: Sendable, Equatable {
     package var crossOrigin: CrossOrigin?
     /// Whether its requests may become WebSockets, and how those end; nil: they may not.
     package var webSocket: WebSocketPolicy?
+    /// From where it may be called; nil for everywhere.
+    package var networks: RouteNetworks?
+    /// How often; nil for no limit.
+    package var rateLimit: RouteRateLimit?
     /// The upstream that some of an endpoint's requests go on to; nil for none.
     package var forwardsTo: String?
     /// Whether its refusals say `"success": false`.
@@ -72,7 +76,9 @@ package struct Route: Sendable, Equatable {
         letThrough: [String] = [],
         treatment: RouteTreatment? = nil,
         crossOrigin: CrossOrigin? = nil,
-        webSocket: WebSocketPolicy? = nil
+        webSocket: WebSocketPolicy? = nil,
+        networks: RouteNetworks? = nil,
+        rateLimit: RouteRateLimit? = nil
     ) {
         self.name = name
         self.pattern = pattern
@@ -91,6 +97,8 @@ package struct Route: Sendable, Equatable {
         self.treatment = treatment
         self.crossOrigin = crossOrigin
         self.webSocket = webSocket
+        self.networks = networks
+        self.rateLimit = rateLimit
     }
 }
 

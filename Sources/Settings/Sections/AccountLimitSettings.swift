@@ -48,25 +48,40 @@ extension LockoutPolicy {
     }
 }
 
-extension ScalarFormat where Value == RateLimit? {
-    private static func text(_ rate: RateLimit?) -> String {
-        guard let rate else { return "unlimited" }
-        return "\(rate.count)/\(ScalarFormat<Duration>.description(.seconds(rate.window)))"
+extension ScalarFormat where Value == RateLimit {
+    fileprivate static var pattern: String { "[0-9]{1,9}/[0-9]{1,9}(s|m|h|d|ms)" }
+
+    fileprivate static func text(_ rate: RateLimit) -> String {
+        "\(rate.count)/\(ScalarFormat<Duration>.description(.seconds(rate.window)))"
     }
 
+    /// So many within a time, as `60/1m`.
+    static var limitedRate: Self {
+        let schema = ScalarSchema(.pattern("^\(pattern)$"), "A rate such as 60/1m.")
+        return Self(schema: schema, show: text) { (text) throws(ScalarRefusal) in
+            try read(text, or: "")
+        }
+    }
+
+    fileprivate static func read(_ text: String, or other: String) throws(ScalarRefusal) -> RateLimit {
+        let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts.count == 2, (1...9).contains(parts[0].utf8.count),
+            parts[0].utf8.allSatisfy({ (0x30...0x39).contains($0) }), let count = Int(parts[0]), count > 0
+        else { throw ScalarRefusal("must be a rate like 60/1m or 5/1h\(other)") }
+        let window = try ScalarFormat<Duration>.duration(.seconds(1) ... .seconds(86_400)).read(String(parts[1]))
+        guard window.components.attoseconds == 0 else { throw ScalarRefusal("must be a rate per whole seconds") }
+        return RateLimit(count, per: window.components.seconds)
+    }
+}
+
+extension ScalarFormat where Value == RateLimit? {
     /// So many within a time, as `60/1m`; or `unlimited`.
     fileprivate static var rate: Self {
         let schema = ScalarSchema(
-            .pattern("^(unlimited|[0-9]{1,9}/[0-9]{1,9}(s|m|h|d|ms))$"), "A rate such as 60/1m, or unlimited.")
-        return Self(schema: schema, show: Self.text) { (text) throws(ScalarRefusal) in
-            if text == "unlimited" { return nil }
-            let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
-            guard parts.count == 2, (1...9).contains(parts[0].utf8.count),
-                parts[0].utf8.allSatisfy({ (0x30...0x39).contains($0) }), let count = Int(parts[0]), count > 0
-            else { throw ScalarRefusal("must be a rate like 60/1m or 5/1h, or unlimited") }
-            let window = try ScalarFormat<Duration>.duration(.seconds(1) ... .seconds(86_400)).read(String(parts[1]))
-            guard window.components.attoseconds == 0 else { throw ScalarRefusal("must be a rate per whole seconds") }
-            return RateLimit(count, per: window.components.seconds)
+            .pattern("^(unlimited|\(ScalarFormat<RateLimit>.pattern))$"), "A rate such as 60/1m, or unlimited.")
+        return Self(schema: schema, show: { $0.map(ScalarFormat<RateLimit>.text) ?? "unlimited" }) {
+            (text) throws(ScalarRefusal) in
+            text == "unlimited" ? nil : try ScalarFormat<RateLimit>.read(text, or: ", or unlimited")
         }
     }
 }

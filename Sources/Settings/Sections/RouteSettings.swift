@@ -27,6 +27,10 @@ package struct RouteSettings: Sendable {
     /// Headers of clients' that it lets through, besides the upstream's.
     package var forwardHeaders: ForwardHeaderSettings
     package var timeouts: RouteTimeoutSettings
+    /// Nil: from everywhere.
+    package var networks: RouteNetworks?
+    /// Nil: as often as anybody likes.
+    package var rateLimit: RouteRateLimit?
     /// Nil where nothing is changed.
     package var treatment: RouteTreatment?
     package var crossOrigin: CrossOrigin?
@@ -85,12 +89,15 @@ extension RouteSettings {
         }
         let webSocket = WebSocketPolicy.of(keys, access: access, methods: methods)
         let tokenSources = TokenSources.of(keys, access: access, hasWebSocket: webSocket != nil)
+        let networks = RouteNetworks.of(keys)
+        let rateLimit = RouteRateLimit.of(keys, access: access)
         guard let path, let upstream else { return nil }
         self.init(
             name: name ?? Self.title(hosts, path), path: path, hosts: hosts, methods: methods, access: access,
             issuers: issuers, tokenUses: tokenUses, tokenSources: tokenSources, requirements: requirements,
             upstream: upstream,
             forwardToken: forwardToken, forwardHeaders: forwardHeaders, timeouts: treatment.timeouts,
+            networks: networks, rateLimit: rateLimit,
             treatment: treatment.treatment, crossOrigin: crossOrigin, webSocket: webSocket, place: keys.node.place)
     }
 
