@@ -72,7 +72,7 @@ struct ConnectionPipeline {
         try pipeline.addHandler(
             ExchangeHandler(
                 service, codec: codec, flushes: connections.flushes, peer: peer.text,
-                peerSlots: peer.slots, serverNames: settings.serverNames))
+                peerSlots: peer.slots, serverNames: settings.serverNames, httpsPort: settings.httpsPort))
     }
 
     private func addHTTP2(to context: ChannelHandlerContext, _ peer: Peer) throws {
@@ -109,7 +109,7 @@ struct ConnectionPipeline {
         try pipeline.addHandler(
             ExchangeHandler(
                 service, codec: codec, flushes: connections.flushes, peer: peer.text,
-                peerSlots: peer.slots, serverNames: settings.serverNames,
+                peerSlots: peer.slots, serverNames: settings.serverNames, httpsPort: settings.httpsPort,
                 isStream: true))
     }
 }

@@ -25,6 +25,7 @@ final class ExchangeHandler: ChannelDuplexHandler {
     private let peerSlots: AddressSlots?
     private let isStream: Bool
     private let serverNames: HostNames?
+    private let httpsPort: Int?
     private var context: ChannelHandlerContext?
     private var state = State.idle
     private var exchange: UInt64 = 0
@@ -44,10 +45,11 @@ final class ExchangeHandler: ChannelDuplexHandler {
     ///   - peer: the client's address.
     ///   - peerSlots: where it is counted.
     ///   - serverNames: the hosts that requests may name; nil: any.
+    ///   - httpsPort: the port that requests are redirected to, for https; nil: they are served.
     ///   - isStream: whether it serves one of several streams of a connection, which is counted elsewhere.
     init(
         _ service: any RequestService, codec: any MessageCodec, flushes: EndOfTickFlushes, peer: String,
-        peerSlots: AddressSlots? = nil, serverNames: HostNames? = nil, isStream: Bool = false
+        peerSlots: AddressSlots? = nil, serverNames: HostNames? = nil, httpsPort: Int? = nil, isStream: Bool = false
     ) {
         self.service = service
         self.codec = codec
@@ -55,6 +57,7 @@ final class ExchangeHandler: ChannelDuplexHandler {
         self.peer = peer
         self.peerSlots = peerSlots
         self.serverNames = serverNames
+        self.httpsPort = httpsPort
         self.isStream = isStream
         codec.exchanges = self
     }
@@ -102,7 +105,7 @@ final class ExchangeHandler: ChannelDuplexHandler {
         let length = hasBody ? head.headerFields[.contentLength].flatMap(Int.init) : nil
         var request = InboundRequest(
             head: head, body: !hasBody ? .none : length.map { .length($0) } ?? .unknownLength, peer: peer,
-            peerSlots: peerSlots, receivedAt: .now())
+            peerSlots: peerSlots, receivedAt: .now(), httpsPort: httpsPort)
         if let serverNames, let authority = head.authority { request.isMisdirected = !serverNames.contains(authority) }
         let sink = service.begin(request, ResponseWriter(self, exchange: exchange))
         // The answer may have been given already.

@@ -22,6 +22,8 @@ package struct InboundRequest {
     package var receivedAt: NIODeadline
     /// Whether it names a host that the listener does not serve.
     package var isMisdirected = false
+    /// The port that its listener redirects to, for https; nil: it serves.
+    package var httpsPort: Int?
 }
 
 /// Why a connection was not let in.

@@ -1,3 +1,5 @@
+internal import Encoding
+internal import HTTP1
 internal import HTTPTypes
 internal import Listener
 internal import NIOCore
@@ -25,6 +27,31 @@ extension Exchange {
         var head = HTTPResponse(status: .noContent, headerFields: fields)
         head.headerFields[.requestID] = log.requestID
         send(head, ByteBuffer())
+    }
+
+    /// Whether the client came by https, to this listener or to a trusted proxy.
+    var isSecure: Bool { request.head.scheme?.hasSameBytes(as: "https") == true }
+
+    /// Sends the client to the same host and path by https. The method stays what it is (RFC 9110 §15.4.9).
+    ///
+    /// - Parameter port: where https is spoken.
+    func redirectToHTTPS(port: Int) {
+        guard let host = request.head.authority.map(Self.hostWithoutPort), !host.isEmpty else {
+            return refuse(Refusal(.http(.missingHost)))
+        }
+        guard let target = request.head.path, target.utf8.first == UInt8(ascii: "/") else { return refuse(.notFound()) }
+        let authority = port == 443 ? host : "\(host):\(port)"
+        var head = HTTPResponse(status: .permanentRedirect, headerFields: [.location: "https://\(authority)\(target)"])
+        head.headerFields[.requestID] = log.requestID
+        send(head, ByteBuffer())
+    }
+
+    /// An address of IPv6 keeps its brackets.
+    private static func hostWithoutPort(_ authority: String) -> String {
+        guard authority.utf8.first == UInt8(ascii: "[") else {
+            return String(Substring(authority.utf8.prefix { $0 != UInt8(ascii: ":") }))
+        }
+        return String(Substring(authority.utf8.prefix { $0 != UInt8(ascii: "]") })) + "]"
     }
 
     /// An answer of the gateway's own, which a page that may call the route may read.

@@ -88,6 +88,8 @@ final class LoopService {
             exchange.turnAddressAway()
         } else if request.isMisdirected {
             exchange.refuse(.misdirected())
+        } else if let port = request.httpsPort, !exchange.isSecure {
+            exchange.redirectToHTTPS(port: port)
         } else {
             exchange.decide()
         }

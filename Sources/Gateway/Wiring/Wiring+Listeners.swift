@@ -55,7 +55,7 @@ extension Wiring {
             connections: limits.connections, connectionsPerAddress: limits.connectionsPerAddress,
             trustedProxies: settings.trustedProxies, leastRate: limits.minimumRate,
             leastRateGrace: TimeAmount(limits.minimumRateGrace), proxies: listener.proxies,
-            serverNames: listener.serverNames.map(HostNames.init), tls: tls,
+            serverNames: listener.serverNames.map(HostNames.init), httpsPort: listener.httpsPort, tls: tls,
             http2: listener.http2 ? limits.http2 : nil)
     }
 }

@@ -13,15 +13,19 @@ package struct ListenSettings: Sendable {
     package var proxies: [IPNetwork]
     /// The hosts that requests may name, in lower case: names, `*.example.com`, IP addresses. Nil: any.
     package var serverNames: [String]?
+    /// The port that requests are redirected to, for https; nil: they are served.
+    package var httpsPort: Int?
 
     package init(
-        address: HostAndPort, http2: Bool, tls: TLSSettings?, proxies: [IPNetwork] = [], serverNames: [String]? = nil
+        address: HostAndPort, http2: Bool, tls: TLSSettings?, proxies: [IPNetwork] = [], serverNames: [String]? = nil,
+        httpsPort: Int? = nil
     ) {
         self.address = address
         self.http2 = http2
         self.tls = tls
         self.proxies = proxies
         self.serverNames = serverNames
+        self.httpsPort = httpsPort
     }
 }
 
@@ -63,12 +67,17 @@ extension ListenSettings {
                 let http2 = keys.value("http2", .boolean, default: true)
                 let proxies = keys.optional("proxy_protocol")?.section(Self.proxies(reading:)) ?? []
                 let serverNames = Self.serverNames(reading: keys)
+                let httpsPort = keys.value("redirect_to_https", .integer(1...65_535))
+                if httpsPort != nil, keys.has("tls") {
+                    keys.error("redirect_to_https", "has no effect with tls: requests come by https already")
+                }
                 guard let node = keys.required("address"), let address = node.read(.listenAddress) else { return }
                 node.refuse(address, usedIn: listeners.map(\.address))
                 keys.notePlace(of: "address")
                 listeners.append(
                     ListenSettings(
-                        address: address, http2: http2, tls: tls, proxies: proxies, serverNames: serverNames))
+                        address: address, http2: http2, tls: tls, proxies: proxies, serverNames: serverNames,
+                        httpsPort: httpsPort))
             }
         }
         return listeners
