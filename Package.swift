@@ -15,9 +15,6 @@ let safe: [SwiftSetting] = strict + [.strictMemorySafety()]
 func nio(_ product: String) -> Target.Dependency { .product(name: product, package: "swift-nio") }
 
 let httpTypes = Target.Dependency.product(name: "HTTPTypes", package: "swift-http-types")
-let nioHTTPTypes = Target.Dependency.product(name: "NIOHTTPTypes", package: "swift-nio-extras")
-let nioHTTP2 = Target.Dependency.product(name: "NIOHTTP2", package: "swift-nio-http2")
-let nioHPACK = Target.Dependency.product(name: "NIOHPACK", package: "swift-nio-http2")
 let nioSSL = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl")
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
@@ -40,8 +37,6 @@ let package = Package(
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
-        .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.2"),
-        .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
@@ -73,6 +68,7 @@ let package = Package(
         // The C libraries, each seen by one wrapper only.
         .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(name: "CNghttp2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         // Not linked: Postgres loads libpq where it is used. So there is no pkgConfig, which would link it.
         .systemLibrary(name: "CPostgres", providers: [.apt(["libpq-dev"])]),
@@ -80,8 +76,9 @@ let package = Package(
             name: "Curl", dependencies: ["CCurl", "Cryptography", "Locking", nio("NIOCore")], swiftSettings: strict),
         .target(
             name: "Postgres", dependencies: ["CPostgres", "Cryptography", "Locking"], swiftSettings: strict),
+        .target(name: "HTTP2", dependencies: ["CNghttp2", nio("NIOCore")], swiftSettings: strict),
         .target(name: "Zlib", dependencies: ["CZlib"], swiftSettings: strict),
-        // The module is not called Crypto because swift-nio-extras brings swift-crypto's module of that name along.
+        // The module is not called Crypto because swift-crypto has a module of that name.
         .target(
             name: "Cryptography", dependencies: ["COpenSSL", "Encoding"], path: "Sources/Crypto", swiftSettings: strict),
 
@@ -112,8 +109,7 @@ let package = Package(
         .target(
             name: "Listener",
             dependencies: [
-                "Clocks", "Encoding", "HTTP1", "Locking", "Pipeline", "Cryptography", httpTypes, nioHTTPTypes, nioHTTP2,
-                nioHPACK, nioSSL,
+                "Clocks", "Encoding", "HTTP1", "HTTP2", "Locking", "Pipeline", "Cryptography", httpTypes, nioSSL,
                 nio("NIOCore"), nio("NIOPosix"), nio("NIOTLS"),
             ],
             swiftSettings: safe),
@@ -285,6 +281,7 @@ let package = Package(
         .testTarget(
             name: "CryptographyTests", dependencies: ["Cryptography", "Encoding"], path: "Tests/CryptoTests",
             swiftSettings: strict),
+        .testTarget(name: "HTTP2Tests", dependencies: ["HTTP2", nio("NIOCore")], swiftSettings: strict),
         .testTarget(name: "HTTP1Tests", dependencies: ["HTTP1", httpTypes, nio("NIOCore")], swiftSettings: strict),
         .testTarget(
             name: "PipelineTests",
@@ -299,7 +296,7 @@ let package = Package(
         .testTarget(
             name: "ListenerTests",
             dependencies: [
-                "Clocks", "Listener", "Encoding", "HTTP1", "Pipeline", httpTypes, nioHPACK, nioHTTP2, nio("NIOCore"),
+                "Clocks", "Listener", "Encoding", "HTTP1", "HTTP2", "Pipeline", httpTypes, nio("NIOCore"),
                 nio("NIOEmbedded"),
             ],
             swiftSettings: strict),

@@ -51,7 +51,7 @@ if [ -n "${GATEHOUSE_BINARY:-}" ]; then
     [ -x "$GATEHOUSE_BINARY" ] || fail "GATEHOUSE_BINARY is no program: $GATEHOUSE_BINARY"
     need_packages ca-certificates curl openssl python3 python3-venv
 else
-    need_packages ca-certificates curl libcurl4-openssl-dev libpq-dev libsqlite3-dev libssl-dev openssl pkg-config python3 python3-venv zlib1g-dev
+    need_packages ca-certificates curl libcurl4-openssl-dev libnghttp2-dev libpq-dev libsqlite3-dev libssl-dev openssl pkg-config python3 python3-venv zlib1g-dev
     need_swift
 fi
 need_python "$repository/deploy/example-backend/requirements.txt"

@@ -30,7 +30,7 @@ export LC_ALL=C TZ=UTC
 if [ -n "${GATEHOUSE_BINARY:-}" ]; then
     binary=$GATEHOUSE_BINARY
 else
-    need_packages ca-certificates libcurl4-openssl-dev libpq-dev libsqlite3-dev libssl-dev pkg-config zlib1g-dev
+    need_packages ca-certificates libcurl4-openssl-dev libnghttp2-dev libpq-dev libsqlite3-dev libssl-dev pkg-config zlib1g-dev
     need_swift
     echo "building the release binary (the first time takes some minutes)"
     "${release_build[@]}"

@@ -53,7 +53,7 @@ need_real_servers() {
 
 # A failed installation is a failure of its own, with the usual last line.
 if ! (
-    need_packages ca-certificates curl libcurl4-openssl-dev libpq-dev libpq5 libsqlite3-dev libssl-dev pkg-config python3 \
+    need_packages ca-certificates curl libcurl4-openssl-dev libnghttp2-dev libpq-dev libpq5 libsqlite3-dev libssl-dev pkg-config python3 \
         python3-venv binutils chromium-headless-shell groff lintian systemd zlib1g-dev
     need_unpacked usr/bin/promtool prometheus
     need_unpacked usr/sbin/logrotate logrotate libpopt0

@@ -26,6 +26,21 @@ package struct EndToEndLines: Sendable, Equatable {
 }
 
 extension EndToEndLines {
+    /// Calls `body` with the name and the value of each line, in their order.
+    package func forEachField(_ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) -> Void) {
+        unsafe bytes.withUnsafeReadableBytes { bytes in
+            var start = 0
+            // They have been parsed before: each has a colon and ends in CRLF.
+            while start < bytes.count, let feed = unsafe Grammar.firstLineFeed(in: bytes, from: start),
+                let colon = unsafe bytes[start..<feed].firstIndex(of: Grammar.colon)
+            {
+                let value = unsafe UnsafeRawBufferPointer(rebasing: bytes[(colon + 1)..<(feed - 1)])
+                unsafe body(UnsafeRawBufferPointer(rebasing: bytes[start..<colon]), Grammar.trimmed(value))
+                start = feed + 1
+            }
+        }
+    }
+
     /// The same with the request's id.
     package func fields(requestID: String) -> HTTPFields {
         var fields = fields

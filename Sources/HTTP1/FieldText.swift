@@ -1,30 +1,26 @@
 package import HTTPTypes
 
-/// The checks of RFC 9110 for names and values that come as text, as HTTP/2 gives them.
+/// The checks of RFC 9110 for names and values that come by themselves, as HTTP/2 gives them.
 package enum FieldText {
     /// The field name that `text` is, with the customary capitals where it is a known one.
     ///
     /// - Returns: nil unless `text` is a token (RFC 9110 §5.1) without capital letters (RFC 9113 §8.2.1).
-    package static func name(_ text: String) -> HTTPField.Name? {
-        var text = text
-        let (known, isLowerCaseToken) = text.withUTF8 { utf8 in
-            let bytes = UnsafeRawBufferPointer(utf8)
-            guard unsafe Grammar.isToken(bytes), unsafe bytes.allSatisfy({ Grammar.lowercased($0) == $0 }) else {
-                return (KnownField?.none, false)
-            }
-            return (unsafe KnownField.lookUp(bytes), true)
-        }
-        guard isLowerCaseToken else { return nil }
-        return known?.name ?? HTTPField.Name(text)
+    package static func name(_ text: UnsafeRawBufferPointer) -> HTTPField.Name? {
+        guard unsafe text.allSatisfy({ Grammar.lowercased($0) == $0 }) else { return nil }
+        if let known = unsafe KnownField.lookUp(text) { return known.name }
+        guard unsafe Grammar.isToken(text) else { return nil }
+        return unsafe HTTPField.Name(String(decoding: text, as: UTF8.self))
     }
 
     /// Whether `text` is field content (RFC 9110 §5.5) without a blank at either end (RFC 9113 §8.2.1).
-    package static func isValue(_ text: String) -> Bool {
-        var text = text
-        return text.withUTF8 { utf8 in
-            let bytes = UnsafeRawBufferPointer(utf8)
-            return unsafe Grammar.isFieldContent(bytes) && Grammar.trimmed(bytes).count == bytes.count
-        }
+    package static func isValue(_ text: UnsafeRawBufferPointer) -> Bool {
+        unsafe Grammar.isFieldContent(text) && Grammar.trimmed(text).count == text.count
+    }
+
+    /// Whether `text` is `literal`, byte for byte.
+    package static func isSame(_ text: UnsafeRawBufferPointer, _ literal: StaticString) -> Bool {
+        unsafe text.count == literal.utf8CodeUnitCount
+            && text.elementsEqual(UnsafeRawBufferPointer(start: literal.utf8Start, count: text.count))
     }
 
     /// Whether `text` is a token (RFC 9110 §5.6.2).
@@ -38,7 +34,15 @@ package enum FieldText {
         text.utf8.lazy.map(Grammar.lowercased).elementsEqual(literal.utf8)
     }
 
+    /// The same.
+    package static func isSame(_ text: UnsafeRawBufferPointer, ignoringCase literal: StaticString) -> Bool {
+        unsafe Grammar.equals(text, ignoringCase: literal)
+    }
+
     /// The number that a Content-Length says: digits only, up to 2^53 (RFC 9110 §8.6).
+    package static func contentLength(_ text: UnsafeRawBufferPointer) -> Int? { unsafe FramingFields.length(text) }
+
+    /// The same.
     package static func contentLength(_ text: String) -> Int? {
         var text = text
         return text.withUTF8 { unsafe FramingFields.length(UnsafeRawBufferPointer($0)) }

@@ -1,4 +1,4 @@
-internal import HTTPTypes
+package import HTTPTypes
 
 /// The `Authorization` field that came last on the same connection, which the next request mostly repeats byte for
 /// byte.
@@ -6,26 +6,28 @@ internal import HTTPTypes
 /// A token of a kilobyte is then compared instead of being checked byte by byte, copied and given memory of its own: an
 /// eighth of what a small request costs outside of the kernel. It is kept from the second one on and while requests
 /// follow one another, so that a connection that is idle, or is used once, costs no more for it.
-struct RepeatedField: Sendable {
+package struct RepeatedField: Sendable {
     /// The bytes of the longest value that is kept.
     private static let maximumLength = 4096
 
-    private(set) var field: HTTPField?
+    package private(set) var field: HTTPField?
     private var hasComeBefore = false
+
+    package init() {}
 
     /// Whether this is its value. Takes the same time wherever the two differ, since what is kept is a secret, and a
     /// proxy in front may share its connection among clients.
-    func holds(_ value: UnsafeRawBufferPointer) -> Bool {
+    package func holds(_ value: UnsafeRawBufferPointer) -> Bool {
         guard let field else { return false }
         return unsafe field.withUnsafeBytesOfValue { unsafe Self.areEqual(value, UnsafeRawBufferPointer($0)) }
     }
 
-    mutating func keep(_ field: HTTPField, length: Int) {
+    package mutating func keep(_ field: HTTPField, length: Int) {
         self.field = hasComeBefore && length <= Self.maximumLength ? field : nil
         hasComeBefore = true
     }
 
-    mutating func forget() {
+    package mutating func forget() {
         self = RepeatedField()
     }
 

@@ -1,5 +1,4 @@
 internal import NIOCore
-internal import NIOHTTP2
 internal import Pipeline
 
 /// Puts together what handles an accepted connection.
@@ -76,40 +75,15 @@ struct ConnectionPipeline {
     }
 
     private func addHTTP2(to context: ChannelHandlerContext, _ peer: Peer) throws {
-        let pipeline = context.pipeline.syncOperations
         // ALPN offers HTTP/2 only where it is on.
         let limits = settings.http2 ?? HTTP2Limits()
-        let frames = HTTP2FrameWatch()
-        let heads = HTTP2HeadWatch(settings, connections: connections)
-        let connection = HTTP2Connection(
-            settings, frames: frames, heads: heads, service: service, connections: connections, peer: peer.text)
-        let streams = NIOLoopBound((pipeline: self, connection: connection), eventLoop: context.eventLoop)
-        let handler = NIOHTTP2Handler(
-            mode: .server, connectionConfiguration: .listener(settings.head, limits),
-            streamConfiguration: .listener(limits))
-        let multiplexer = HTTP2StreamMultiplexer(on: context.channel) { stream in
-            stream.eventLoop.makeCompletedFuture {
-                let (pipeline, connection) = streams.value
-                try pipeline.addStream(stream, of: connection, peer)
-            }
-        }
-        try pipeline.addHandler(heads)
-        try pipeline.addHandler(frames)
-        try pipeline.addHandler(handler)
-        try pipeline.addHandler(HTTP2StreamInput())
-        try pipeline.addHandler(connection)
-        try pipeline.addHandler(multiplexer)
-    }
-
-    private func addStream(_ stream: any Channel, of connection: HTTP2Connection, _ peer: Peer) throws {
-        let pipeline = stream.pipeline.syncOperations
-        let head = HTTP2RequestHeadReader(limits: settings.head, scheme: scheme)
-        let codec = HTTP2StreamCodec(settings, head: head, connection: connection, connections: connections)
-        try pipeline.addHandler(codec)
-        try pipeline.addHandler(
+        let connection = try HTTP2Connection(
+            settings, limits, service: service, connections: connections, peer: peer.text, scheme: scheme
+        ) { stream in
             ExchangeHandler(
-                service, codec: codec, flushes: connections.flushes, peer: peer.text,
-                peerSlots: peer.slots, serverNames: settings.serverNames, httpsPort: settings.httpsPort,
-                isStream: true))
+                service, codec: stream, flushes: connections.flushes, peer: peer.text, peerSlots: peer.slots,
+                serverNames: settings.serverNames, httpsPort: settings.httpsPort, isStream: true)
+        }
+        try context.pipeline.syncOperations.addHandler(connection)
     }
 }

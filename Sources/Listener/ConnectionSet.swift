@@ -1,3 +1,4 @@
+internal import HTTP2
 internal import NIOCore
 
 /// A connection that gives up when its deadline has passed, and that can be asked to end.
@@ -24,6 +25,8 @@ extension TimedConnection {
 final class ConnectionSet {
     private let eventLoop: any EventLoop
     let flushes: EndOfTickFlushes
+    /// For heads of responses on HTTP/2 streams.
+    private var fieldLists: [HTTP2FieldList] = []
     private var connections: [any TimedConnection] = []
     private var idle = IdleConnections()
     private var sweep: RepeatedTask?
@@ -46,6 +49,15 @@ final class ConnectionSet {
 
     /// The event loop's clock, which every deadline is of.
     var now: NIODeadline { eventLoop.now }
+
+    /// An empty list, to be given back.
+    func takeFieldList() -> HTTP2FieldList { fieldLists.popLast() ?? HTTP2FieldList() }
+
+    func giveBack(_ list: HTTP2FieldList) {
+        if fieldLists.count < Self.mostFieldLists { fieldLists.append(list) }
+    }
+
+    private static let mostFieldLists = 16
 
     func insert(_ connection: any TimedConnection) {
         connection.setIndex = connections.count

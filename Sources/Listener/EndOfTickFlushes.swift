@@ -1,6 +1,6 @@
 internal import NIOCore
 
-/// The channels of one event loop that have a whole response to send: all are flushed at the end of the tick.
+/// The connections of one event loop that have a whole response to send: all are flushed at the end of the tick.
 ///
 /// Each send wakes the process at the other end. Of sends that follow each other closely only the first does, and what
 /// is done for a response stays in the processor's caches from one to the next: together with requests towards
@@ -9,17 +9,27 @@ final class EndOfTickFlushes {
     private let eventLoop: any EventLoop
     private var waiting: [ExchangeHandler] = []
     private var spare: [ExchangeHandler] = []
+    /// Those of HTTP/2, whose streams are flushed together.
+    private var connections: [HTTP2Connection] = []
 
     init(eventLoop: any EventLoop) {
         self.eventLoop = eventLoop
     }
 
     func add(_ handler: ExchangeHandler) {
-        if waiting.isEmpty {
-            let bound = NIOLoopBound(self, eventLoop: eventLoop)
-            eventLoop.execute { bound.value.flush() }
-        }
+        schedule()
         waiting.append(handler)
+    }
+
+    func add(_ connection: HTTP2Connection) {
+        schedule()
+        connections.append(connection)
+    }
+
+    private func schedule() {
+        guard waiting.isEmpty, connections.isEmpty else { return }
+        let bound = NIOLoopBound(self, eventLoop: eventLoop)
+        eventLoop.execute { bound.value.flush() }
     }
 
     private func flush() {
@@ -28,5 +38,9 @@ final class EndOfTickFlushes {
         for handler in turn { handler.flushChannel() }
         turn.removeAll(keepingCapacity: true)
         spare = turn
+        guard !connections.isEmpty else { return }
+        let flushed = connections
+        connections.removeAll(keepingCapacity: true)
+        for connection in flushed { connection.flushNow() }
     }
 }

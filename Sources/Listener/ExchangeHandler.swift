@@ -1,10 +1,10 @@
 internal import HTTP1
 internal import HTTPTypes
 internal import NIOCore
-internal import NIOHTTPTypes
 
 /// Passes requests to the service and responses back, for HTTP/1.1 connections and HTTP/2 streams alike: it
-/// speaks swift-http-types on both sides.
+/// speaks swift-http-types on both sides. A connection has it as the handler behind its codec. A stream, which has no
+/// channel of its own, calls it.
 final class ExchangeHandler: ChannelDuplexHandler {
     typealias InboundIn = Never
     typealias OutboundIn = Never
@@ -26,7 +26,8 @@ final class ExchangeHandler: ChannelDuplexHandler {
     private let isStream: Bool
     private let serverNames: HostNames?
     private let httpsPort: Int?
-    private var context: ChannelHandlerContext?
+    /// Whether the connection or stream is still there.
+    private var isAttached = false
     private var state = State.idle
     private var exchange: UInt64 = 0
     private var responseIsOpen = false
@@ -63,21 +64,31 @@ final class ExchangeHandler: ChannelDuplexHandler {
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
-        self.context = context
-        isWritable = context.channel.isWritable
+        attach(isWritable: context.channel.isWritable)
         if !isStream { service.connectionOpened() }
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
-        disconnect()
+        detach()
         if !isStream { service.connectionClosed() }
-        self.context = nil
+    }
+
+    /// The connection or stream begins.
+    func attach(isWritable: Bool) {
+        isAttached = true
+        self.isWritable = isWritable
+    }
+
+    /// The connection or stream has gone.
+    func detach() {
+        disconnect()
+        isAttached = false
     }
 
     // MARK: Requests
 
     /// Takes a part of a request.
-    func receive(_ part: HTTPRequestPart) {
+    func receive(_ part: RequestPart) {
         switch part {
         case .head(let head):
             state = .head(head)
@@ -94,8 +105,13 @@ final class ExchangeHandler: ChannelDuplexHandler {
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
-        if case .head(let head) = state { begin(head, hasBody: true) }
+        readComplete()
         context.fireChannelReadComplete()
+    }
+
+    /// All parts that came together have been received.
+    func readComplete() {
+        if case .head(let head) = state { begin(head, hasBody: true) }
     }
 
     private func begin(_ head: HTTPRequest, hasBody: Bool) {
@@ -116,11 +132,16 @@ final class ExchangeHandler: ChannelDuplexHandler {
     // MARK: Backpressure
 
     func read(context: ChannelHandlerContext) {
-        if bodyIsPaused {
-            readIsPending = true
-        } else {
-            context.read()
-        }
+        if wantsBody() { context.read() }
+    }
+
+    /// Whether the service wants no more of the body for now.
+    var isPaused: Bool { bodyIsPaused }
+
+    /// Whether the client's bytes are to be read. If not, ``MessageCodec/resume()`` is called when they are.
+    func wantsBody() -> Bool {
+        readIsPending = bodyIsPaused
+        return !bodyIsPaused
     }
 
     func resumeBody(of exchange: UInt64) {
@@ -132,20 +153,24 @@ final class ExchangeHandler: ChannelDuplexHandler {
     private func releaseRead() {
         guard readIsPending else { return }
         readIsPending = false
-        context?.read()
+        codec.resume()
     }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
-        isWritable = context.channel.isWritable
-        if case .running(let sink) = state { sink.clientIsWritable(isWritable) }
+        writabilityChanged(context.channel.isWritable)
         context.fireChannelWritabilityChanged()
+    }
+
+    func writabilityChanged(_ isWritable: Bool) {
+        self.isWritable = isWritable
+        if case .running(let sink) = state { sink.clientIsWritable(isWritable) }
     }
 
     // MARK: Responses
 
     /// - Returns: whether the client keeps up with what has been written; if not, the sink hears when it does.
     @discardableResult
-    func write(_ part: HTTPResponsePart, of exchange: UInt64) -> Bool {
+    func write(_ part: ResponsePart, of exchange: UInt64) -> Bool {
         guard exchange == self.exchange, responseIsOpen else { return true }
         codec.write(part.dated)
         return isWritable
@@ -162,11 +187,11 @@ final class ExchangeHandler: ChannelDuplexHandler {
 
     func flush(_ exchange: UInt64) {
         guard exchange == self.exchange, responseIsOpen else { return }
-        context?.flush()
+        codec.flush()
     }
 
     func end(_ exchange: UInt64, trailers: HTTPFields? = nil) {
-        guard exchange == self.exchange, responseIsOpen, context != nil else { return }
+        guard exchange == self.exchange, responseIsOpen, isAttached else { return }
         responseIsOpen = false
         if case .running(let sink) = state { ended = sink }
         state = .answered
@@ -177,10 +202,12 @@ final class ExchangeHandler: ChannelDuplexHandler {
     }
 
     /// Sends what was left for the end of the tick.
-    func flushChannel() {
-        context?.flush()
+    func flushChannel() { codec.flushEnded() }
+
+    /// The rest has been sent, as far as the client takes it.
+    func settle() {
         let sink = ended.take()
-        guard context != nil, codec.responseWaits(), onSent == nil else { return }
+        guard isAttached, codec.responseWaits(), onSent == nil else { return }
         onSent = sink?.responseWaits()
     }
 
@@ -191,14 +218,19 @@ final class ExchangeHandler: ChannelDuplexHandler {
         guard exchange == self.exchange, responseIsOpen else { return }
         responseIsOpen = false
         state = .answered
-        context?.close(promise: nil)
+        codec.breakOff()
     }
 
     // MARK: Ends
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        if event is TunnelMustClose, case .running(let sink) = state { sink.mustClose() }
+        if event is TunnelMustClose { mustClose() }
         context.fireUserInboundEventTriggered(event)
+    }
+
+    /// A WebSocket is to be closed now.
+    func mustClose() {
+        if case .running(let sink) = state { sink.mustClose() }
     }
 
     func channelInactive(context: ChannelHandlerContext) {
@@ -206,7 +238,8 @@ final class ExchangeHandler: ChannelDuplexHandler {
         context.fireChannelInactive()
     }
 
-    private func disconnect() {
+    /// Nobody is there any more to send anything to.
+    func disconnect() {
         let sink: (any ExchangeSink)? = if case .running(let sink) = state { sink } else { nil }
         state = .answered
         responseIsOpen = false
@@ -221,14 +254,19 @@ final class ExchangeHandler: ChannelDuplexHandler {
             context.close(promise: nil)
             return
         }
+        fail(fault)
+    }
+
+    /// Answers for a request that cannot go on.
+    func fail(_ fault: ListenerFault) {
         if case .running(let sink) = state {
             sink.requestFailed(fault)
-            if responseIsOpen { context.close(promise: nil) }
+            if responseIsOpen { codec.breakOff() }
             return
         }
         state = .answered
         let (head, body) = service.refuse(fault, peer: peer)
-        codec.write(HTTPResponsePart.head(head).dated)
+        codec.write(ResponsePart.head(head).dated)
         codec.write(.body(body))
         codec.write(.end(nil))
         flushChannel()

@@ -1,7 +1,6 @@
 internal import HTTP1
 internal import HTTPTypes
 internal import NIOCore
-internal import NIOHTTPTypes
 
 /// HTTP/1.1 on one connection: bytes to request parts, response parts to bytes, one request at a time.
 ///
@@ -195,7 +194,7 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
             rate.end()
             reading = .head
             exchanges?.receive(.head(head.request))
-            exchanges?.receive(.end(nil))
+            exchanges?.receive(.end)
         } else {
             reading = .body(BodyDecoder(head.framing))
             deadline = connections.now + settings.bodyIdleTimeout
@@ -209,7 +208,7 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
         deadline = .distantFuture
         rate.end()
         outstanding?.requestIsComplete = true
-        exchanges?.receive(.end(nil))
+        exchanges?.receive(.end)
     }
 
     /// Nothing on this connection can be trusted any more: answer if that is still possible, and close.
@@ -259,7 +258,7 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
 
     // MARK: Responses
 
-    func write(_ part: HTTPResponsePart) {
+    func write(_ part: ResponsePart) {
         guard let context else { return }
         switch part {
         case .head(let head):
@@ -300,6 +299,21 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
         output.write(context)
         context.flush()
     }
+
+    func flush() {
+        if let context { flush(context: context) }
+    }
+
+    func flushEnded() {
+        flush()
+        exchanges?.settle()
+    }
+
+    func resume() {
+        if let context { read(context: context) }
+    }
+
+    func breakOff() { context?.close(promise: nil) }
 
     private func writeEnd(_ trailers: HTTPFields?, _ context: ChannelHandlerContext) {
         guard let current = outstanding else { return }

@@ -1,6 +1,21 @@
 internal import HTTP1
 internal import HTTPTypes
-internal import NIOHTTPTypes
+internal import NIOCore
+
+/// A part of a request.
+enum RequestPart {
+    case head(HTTPRequest)
+    case body(ByteBuffer)
+    case end
+}
+
+/// A part of a response.
+enum ResponsePart {
+    case head(HTTPResponse)
+    case body(ByteBuffer)
+    /// With trailers, if any.
+    case end(HTTPFields?)
+}
 
 /// The handler right below an ``ExchangeHandler``: the messages of one connection or stream, into wire form and out of
 /// it.
@@ -12,7 +27,19 @@ protocol MessageCodec: AnyObject {
     var exchanges: ExchangeHandler? { get set }
 
     /// Takes a part of the response; the channel's next flush sends it.
-    func write(_ part: HTTPResponsePart)
+    func write(_ part: ResponsePart)
+
+    /// Sends what was written.
+    func flush()
+
+    /// A response has ended: sends what was written, and then has ``ExchangeHandler/settle()`` called.
+    func flushEnded()
+
+    /// The service wants the client's bytes again, after ``ExchangeHandler/wantsBody()`` said no.
+    func resume()
+
+    /// Ends the connection or stream, so that the client sees an error.
+    func breakOff()
 
     /// A response has ended and was flushed.
     ///

@@ -1,7 +1,6 @@
 package import HTTP1
 package import HTTPTypes
 package import NIOCore
-internal import NIOHTTPTypes
 
 /// How much body a request announces.
 package enum RequestBody: Equatable, Sendable {

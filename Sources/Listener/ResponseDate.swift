@@ -3,13 +3,12 @@ internal import Encoding
 internal import HTTP1
 internal import HTTPTypes
 internal import NIOCore
-internal import NIOHTTPTypes
 
 // A response has `Date`: the backend's, or the time at which the gateway answered or received it (RFC 9110 §6.6.1).
 
-extension HTTPResponsePart {
+extension ResponsePart {
     /// The same, with `Date` where it is a head without one.
-    var dated: HTTPResponsePart {
+    var dated: ResponsePart {
         guard case .head(var head) = self, !head.headerFields.contains(.date) else { return self }
         head.headerFields.append(HTTPField(name: .date, value: HTTPDate.text(WallClock.seconds())))
         return .head(head)

@@ -74,6 +74,7 @@ def test_the_image_has_every_library_that_the_binary_links(tmp_path):
             "libcrypto.so.3": "libssl3",
             "libssl.so.3": "libssl3",
             "libcurl.so.4": "libcurl4",
+            "libnghttp2.so.14": "libnghttp2-14",
             "libsqlite3.so.0": "libsqlite3-0",
             "libstdc++.so.6": "libstdc++6",
             "libz.so.1": "zlib1g",

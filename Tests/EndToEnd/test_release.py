@@ -75,7 +75,7 @@ def test_the_bill_of_materials_is_whole(bill, files):
     resolved = json.loads((REPOSITORY / "Package.resolved").read_text())["pins"]
     for pin in resolved:
         assert named[pin["identity"]]["version"] == pin["state"]["version"]
-    for package in ("libcurl4", "libssl3", "libsqlite3-0", "libc6", "zlib1g"):
+    for package in ("libcurl4", "libnghttp2-14", "libssl3", "libsqlite3-0", "libc6", "zlib1g"):
         installed = checked("dpkg-query", "-W", "-f", "${Version}", package)
         assert named[package]["version"] == installed
     (archive,) = [path for path in files.values() if path.name.endswith(".tar.gz")]
@@ -119,7 +119,7 @@ def test_the_listeners_tls_is_in_the_bill_of_materials(bill):
 
 def test_the_package_depends_on_what_the_binary_links(deb):
     depends = checked("dpkg-deb", "--field", deb, "Depends")
-    for package in ("libcurl4", "libssl3", "libsqlite3-0", "zlib1g", "ca-certificates"):
+    for package in ("libcurl4", "libnghttp2-14", "libssl3", "libsqlite3-0", "zlib1g", "ca-certificates"):
         assert package in depends
     assert re.search(r"libc6 \(>= 2\.\d+\)", depends)
 

@@ -8,9 +8,9 @@
 # Needs the release build's modules (swift build -c release --static-swift-stdlib --product gatehouse). The code under
 # test is compiled here, instrumented, with the target as one module, and Encoding as a module of its own; other
 # dependencies are linked as they were built.
-# The targets of Tests/Fuzz/Listener play whole connections: there HTTP1 and Listener are compiled here, instrumented, as
-# modules of their own, and all other modules are linked as they were built. They run without the address sanitizer,
-# whose allocator would hide what a connection stores.
+# The targets of Tests/Fuzz/Listener play whole connections: there HTTP1, HTTP2 and Listener are compiled here,
+# instrumented, as modules of their own, and all other modules are linked as they were built. They run without the
+# address sanitizer, whose allocator would hide what a connection stores.
 # New inputs of a run stay in .build/fuzz, and the next run starts from there; an input that fails is written to
 # .build/fuzz/failed-*.
 set -euo pipefail
@@ -19,7 +19,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 seconds=${1:-20}
 targets=("${@:2}")
 [ ${#targets[@]} -gt 0 ] || targets=(RequestHead Response RequestPath WebSocketFrame JSON KeySet Token
-    ListenerHTTP1 ListenerHTTP2 AccountBody CBOR AppArchive AppPropertyList AppSource)
+    HTTP2Session ListenerHTTP1 ListenerHTTP2 AccountBody CBOR AppArchive AppPropertyList AppSource)
 built=.build/release
 work=.build/fuzz
 mkdir -p "$work"
@@ -31,7 +31,7 @@ rm -f "$work/dependencies.a"
 { find "$built"/{NIO*,_NIO*,CNIO*,Atomics,_AtomicsShims,HTTPTypes,DequeModule,*Collections*,ContainersPreview,BasicContainers,Cryptography,Zlib}.build \
     -name '*.o' -print0 2>/dev/null || true; } | xargs -0 ar rcs "$work/dependencies.a"
 modulemaps=()
-for map in .build/checkouts/swift-nio/Sources/CNIO*/include/module.modulemap Sources/C{OpenSSL,Curl,Postgres,Zlib}/module.modulemap \
+for map in .build/checkouts/swift-nio/Sources/CNIO*/include/module.modulemap Sources/C{Nghttp2,OpenSSL,Curl,Postgres,Zlib}/module.modulemap \
     .build/checkouts/GRDB.swift/Sources/GRDBSQLite/module.modulemap \
     .build/checkouts/Yams/Sources/CYaml/include/module.modulemap Tests/Fuzz/Listener/Measure/module.modulemap \
     .build/checkouts/swift-atomics/Sources/_AtomicsShims/include/module.modulemap \
@@ -57,6 +57,7 @@ build_pure() {
         ;;
     JSON) sources=() ;;
     App*) sources=(Sources/AppAudit/*/*.swift) ;;
+    HTTP2Session) sources=(Sources/HTTP2/*.swift) ;;
     CBOR) sources=(Sources/LocalPool/WebAuthn/{CBOR,AuthenticatorData}.swift) ;;
     KeySet) sources=("${verify[@]}") ;;
     Token)
@@ -67,7 +68,7 @@ build_pure() {
     esac
     build_encoding || return 1
     compile -sanitize=fuzzer,address -g -module-name "$module" -I "$work/pure" -I "$built/Modules" "${sources[@]}" \
-        "Tests/Fuzz/${target}Target.swift" "$work/pure/Encoding.o" "$work/dependencies.a" -lcrypto -lz -o "$work/$target"
+        "Tests/Fuzz/${target}Target.swift" "$work/pure/Encoding.o" "$work/dependencies.a" -lcrypto -lnghttp2 -lz -o "$work/$target"
 }
 
 # Compiles a module of the package, instrumented by these sanitizers, into a folder, with its internal declarations open to
@@ -95,7 +96,7 @@ build_listener() {
         flock 9
         [ ! -e "$work/modules/built-by-$$" ] || exit 0
         rm -rf "$work/modules" && mkdir "$work/modules" && build_module HTTP1 fuzzer "$work/modules" \
-            && build_module Listener fuzzer "$work/modules" \
+            && build_module HTTP2 fuzzer "$work/modules" && build_module Listener fuzzer "$work/modules" \
             && "$(dirname "$(command -v swiftc)")/clang" -O2 -c Tests/Fuzz/Listener/Measure/measure.c \
                 -o "$work/modules/Measure.o" \
             && touch "$work/modules/built-by-$$"
@@ -106,12 +107,12 @@ build_listener() {
 build_connection() {
     local target=$1
     build_listener || return 1
-    grep -vE '/(HTTP1|Listener|gatehouse|Admin|Diagnostics|Gateway|LocalPool|Proxy|Sessions|Upstream)\.build/' \
+    grep -vE '/(HTTP1|HTTP2|Listener|gatehouse|Admin|Diagnostics|Gateway|LocalPool|Proxy|Sessions|Upstream)\.build/' \
         "$built/gatehouse.product/Objects.LinkFileList" >"$work/$target.objects"
     compile -wmo -module-name "${target}Fuzz" -I "$work/modules" -I "$built/Modules" -emit-object \
         -o "$work/$target.o" Tests/Fuzz/Listener/*.swift "Tests/Fuzz/${target}Target.swift" || return 1
     swiftc -static-stdlib -sanitize=fuzzer "$work/$target.o" "$work"/modules/*.o "@$work/$target.objects" \
-        -Xlinker --gc-sections -lcrypto -lssl -lcurl -lsqlite3 -lz -o "$work/$target"
+        -Xlinker --gc-sections -lcrypto -lssl -lcurl -lnghttp2 -lsqlite3 -lz -o "$work/$target"
 }
 
 # Limits of a process and of one input, so that a finding is a finding and not the machine's trouble.

@@ -236,6 +236,22 @@ struct AddressCountsTests {
     }
 }
 
+extension HTTP2FrameScanner {
+    mutating func take(_ bytes: some Sequence<UInt8>) {
+        let bytes = ByteBuffer(bytes: bytes)
+        var position = bytes.readerIndex
+        while next(in: bytes, from: &position) != nil {}
+    }
+}
+
+extension HTTP2HeadWatch {
+    mutating func take(_ bytes: some Collection<UInt8>, _ scanner: inout HTTP2FrameScanner, at now: NIODeadline) {
+        let ends = scanner.ends
+        scanner.take(bytes)
+        received(bytes.count, isIncomplete: scanner.isIncomplete, hasEnded: scanner.ends != ends, at: now)
+    }
+}
+
 @Suite("Heads of HTTP/2")
 struct HTTP2HeadProgressTests {
     static let preface = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8)
@@ -259,9 +275,9 @@ struct HTTP2HeadProgressTests {
     @Test("What has begun and has not ended is found, however the bytes are cut", arguments: [1, 2, 7, 1000])
     func cuts(size: Int) {
         for (number, (bytes, isIncomplete)) in Self.cases.enumerated() {
-            var progress = HTTP2HeadProgress()
+            var progress = HTTP2FrameScanner()
             for start in stride(from: 0, to: bytes.count, by: size) {
-                progress.take(ByteBuffer(bytes: bytes[start..<min(start + size, bytes.count)]).readableBytesView)
+                progress.take(bytes[start..<min(start + size, bytes.count)])
             }
             #expect(progress.isIncomplete == isIncomplete, "case \(number)")
         }
@@ -277,29 +293,27 @@ extension HTTP2HeadProgressTests {
 
     @Test("The end of one head is seen although the next one begins in the same read", arguments: ends)
     func oneAfterTheOther(bytes: [UInt8], ends: Bool) {
-        var progress = HTTP2HeadProgress()
-        progress.take(ByteBuffer(bytes: Self.preface + Self.frame(1, 1, 20).prefix(24)).readableBytesView)
+        var progress = HTTP2FrameScanner()
+        progress.take(Self.preface + Self.frame(1, 1, 20).prefix(24))
         #expect(progress.isIncomplete)
         let before = progress.ends
-        progress.take(ByteBuffer(bytes: bytes).readableBytesView)
+        progress.take(bytes)
         #expect((progress.ends != before) == ends)
     }
 
     @Test("A client that ends a head and begins the next one in the same read has the whole time for that")
-    func restart() throws {
-        let loop = EmbeddedEventLoop()
-        let watch = HTTP2HeadWatch(SlowClientTests.settings, connections: ConnectionSet(eventLoop: loop))
-        let channel = EmbeddedChannel(handler: watch, loop: loop)
-        try channel.writeInbound(ByteBuffer(bytes: Self.preface + Self.frame(1, 5, 20).prefix(12)))
-        let first = watch.deadline
-        #expect(first == loop.now + .seconds(5))
-        loop.advanceTime(by: .seconds(4))
-        try channel.writeInbound(ByteBuffer(bytes: Self.frame(1, 5, 20).suffix(17) + Self.frame(1, 5, 20).prefix(12)))
-        #expect(watch.deadline == loop.now + .seconds(5))
-        loop.advanceTime(by: .seconds(4))
-        try channel.writeInbound(ByteBuffer(bytes: Self.frame(1, 5, 20).suffix(17).prefix(1)))
-        #expect(watch.deadline < loop.now + .seconds(2), "what goes on has no time of its own")
-        _ = try channel.finish(acceptAlreadyClosed: true)
+    func restart() {
+        var (watch, scanner) = (HTTP2HeadWatch(SlowClientTests.settings), HTTP2FrameScanner())
+        let frame = Self.frame(1, 5, 20)
+        var now = NIODeadline.uptimeNanoseconds(1)
+        watch.take(Self.preface + frame.prefix(12), &scanner, at: now)
+        #expect(watch.deadline == now + .seconds(5))
+        now = now + .seconds(4)
+        watch.take(frame.suffix(17) + frame.prefix(12), &scanner, at: now)
+        #expect(watch.deadline == now + .seconds(5))
+        now = now + .seconds(4)
+        watch.take(frame.suffix(17).prefix(1), &scanner, at: now)
+        #expect(watch.deadline < now + .seconds(2), "what goes on has no time of its own")
     }
 }
 

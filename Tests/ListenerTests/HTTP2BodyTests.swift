@@ -1,7 +1,7 @@
 import HTTP1
+import HTTP2
 import HTTPTypes
 import NIOCore
-import NIOEmbedded
 import Testing
 
 @testable import Listener
@@ -46,8 +46,7 @@ struct HTTP2BodyTests {
     func headAlone() throws {
         for length in [nil, 0] {
             var body = HTTP2IncomingBody()
-            #expect(body.isAwaitingHead)
-            #expect(try body.begin(contentLength: length, endStream: true).hasEnded && body.hasEnded)
+            #expect(try body.begin(contentLength: length, endStream: true).hasEnded && !body.isOpen)
             // Nothing is taken behind the end.
             let behind = try body.take(ByteBuffer(string: "a"), endStream: true)
             #expect(behind.body == nil && !behind.hasEnded)
@@ -75,7 +74,7 @@ struct HTTP2BodyTests {
             var response = HTTPResponse(status: .ok)
             response.headerFields[.contentLength] = length
             var body = HTTP2OutgoingBody()
-            body.begin(HTTP2ResponseHead(response, toHead: false))
+            body.begin(HTTP2ResponseHead(response, toHead: false, to: HTTP2FieldList()))
             return body
         }
         var announced = body("3")
@@ -104,46 +103,5 @@ struct HTTP2BodyTests {
         _ = try body.begin(contentLength: 0, endStream: false)
         #expect(body.owesEmptyEnd)
         #expect(throws: HTTP1Fault.conflictingFraming) { try body.take(ByteBuffer(string: "a"), endStream: true) }
-    }
-}
-
-@Suite("The watch on HTTP/2 frames")
-struct HTTP2FrameWatchTests {
-    private static func frame(_ type: UInt8, stream: Int32 = 0, payload: [UInt8] = []) -> ByteBuffer {
-        var bytes = ByteBuffer()
-        bytes.writeInteger(UInt32(payload.count) << 8 | UInt32(type))
-        bytes.writeInteger(UInt8(0))
-        bytes.writeInteger(stream)
-        bytes.writeBytes(payload)
-        return bytes
-    }
-
-    @Test("It tells an error's GOAWAY from an orderly one", arguments: [(UInt8(0), false), (UInt8(11), true)])
-    func goAway(code: UInt8, failed: Bool) throws {
-        let watch = HTTP2FrameWatch()
-        let channel = EmbeddedChannel(handler: watch)
-        try channel.writeOutbound(
-            IOData.byteBuffer(Self.frame(7, payload: [0x7F, 0xFF, 0xFF, 0xFF, 0, 0, 0, code])))
-        #expect(watch.connectionHasFailed == failed)
-    }
-
-    @Test("A body that looks like a GOAWAY is a body")
-    func payload() throws {
-        let watch = HTTP2FrameWatch()
-        let channel = EmbeddedChannel(handler: watch)
-        var (streams, sizes): ([Int32], [Int]) = ([], [])
-        watch.onData = { stream, size in
-            streams.append(stream)
-            sizes.append(size)
-        }
-        let lookAlike = Self.frame(7, payload: [0, 0, 0, 0, 0, 0, 0, 1])
-        // SwiftNIO writes a DATA frame's header and its payload apart.
-        try channel.writeOutbound(
-            IOData.byteBuffer(
-                Self.frame(0, stream: 5, payload: Array(lookAlike.readableBytesView)).getSlice(at: 0, length: 9)
-                    ?? ByteBuffer()))
-        try channel.writeOutbound(IOData.byteBuffer(lookAlike))
-        #expect(streams == [5] && sizes == [17])
-        #expect(!watch.connectionHasFailed)
     }
 }

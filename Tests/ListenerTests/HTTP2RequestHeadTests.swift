@@ -1,9 +1,30 @@
-import HTTP1
 import HTTPTypes
-import NIOHPACK
+import NIOCore
 import Testing
 
+@testable import HTTP1
+@testable import HTTP2
 @testable import Listener
+
+extension HTTP2FieldList {
+    var names: [String] { entries.map { String(decoding: bytes[$0.name], as: UTF8.self) } }
+    var values: [String] { entries.map { String(decoding: bytes[$0.value], as: UTF8.self) } }
+    var neverIndexed: [String] { zip(names, entries).filter { $0.1.isNeverIndexed }.map(\.0) }
+}
+
+extension HTTP2HeadReader {
+    enum Section { case head, trailers }
+
+    /// - Returns: whether the rest is to be unpacked.
+    mutating func take(_ name: String, _ value: String, _ section: Section = .head) -> Bool {
+        var none = RepeatedField()
+        return Array(name.utf8).withUnsafeBytes { name in
+            Array(value.utf8).withUnsafeBytes { value in
+                section == .head ? take(name, value, repeating: &none) : takeTrailer(name, value)
+            }
+        }
+    }
+}
 
 @Suite("An HTTP/2 request's head")
 struct HTTP2RequestHeadTests {
@@ -14,7 +35,9 @@ struct HTTP2RequestHeadTests {
     private static func read(
         _ headers: [(String, String)], limits: HeadLimits = HeadLimits()
     ) throws(HTTP1Fault) -> HTTP2RequestHead {
-        try HTTP2RequestHeadReader(limits: limits, scheme: "https").read(HPACKHeaders(headers))
+        var reader = HTTP2HeadReader(limits: limits, scheme: "https")
+        for (name, value) in headers { _ = reader.take(name, value) }
+        return try reader.finish()
     }
 
     @Test("It becomes what HTTP/1.1's would be, with the listener's scheme")
@@ -78,9 +101,11 @@ struct HTTP2RequestHeadTests {
             .secWebSocketAccept: "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=", .upgrade: "websocket", .connection: "Upgrade",
             .secWebSocketProtocol: "chat", .contentLength: "0",
         ]
-        let head = HTTP2ResponseHead(switching: HTTPResponse(status: .switchingProtocols, headerFields: fields))
-        #expect(head.headers.map(\.name) == [":status", "sec-websocket-protocol"])
-        #expect(head.headers.first(name: ":status") == "200")
+        let list = HTTP2FieldList()
+        let head = HTTP2ResponseHead(
+            switching: HTTPResponse(status: .switchingProtocols, headerFields: fields), to: list)
+        #expect(list.names == [":status", "sec-websocket-protocol"])
+        #expect(list.values.first == "200")
         #expect(head.hasBody && head.contentLength == nil)
     }
 
@@ -181,8 +206,9 @@ struct HTTP2RequestHeadTests {
             ([("content-length", "5")], true), ([("host", "other.test")], true), ([], true),
         ] as [([(String, String)], Bool)])
     func trailers(fields: [(String, String)], isAccepted: Bool) {
-        let reader = HTTP2RequestHeadReader(limits: HeadLimits(), scheme: "https")
-        let check = { () throws(HTTP1Fault) in try reader.checkTrailers(HPACKHeaders(fields)) }
+        var reader = HTTP2HeadReader(limits: HeadLimits(), scheme: "https")
+        for (name, value) in fields { _ = reader.take(name, value, .trailers) }
+        let check = { [reader] () throws(HTTP1Fault) in try reader.finishTrailers() }
         if isAccepted {
             #expect(throws: Never.self) { try check() }
         } else {
@@ -211,5 +237,47 @@ struct HTTP2RequestHeadTests {
             let path = "/" + String(repeating: "a", count: 17)
             _ = try Self.read(Self.standard(without: ":path", with: path), limits: limits)
         }
+    }
+
+    @Test("A list that unpacks to much more than a head may have is not unpacked to its end")
+    func bomb() {
+        let limits = HeadLimits(fieldLine: 100, head: 200)
+        for section in [HTTP2HeadReader.Section.head, .trailers] {
+            var reader = HTTP2HeadReader(limits: limits, scheme: "https")
+            var count = 0
+            while reader.take("x-bomb", String(repeating: "b", count: 90), section) { count += 1 }
+            #expect(count == 8)
+            #expect(throws: HTTP1Fault.fieldsTooLarge) { try reader.finishTrailers() }
+        }
+    }
+
+    @Test("An Authorization that comes again is the same field")
+    func repeatsAuthorization() throws {
+        var repeated = RepeatedField()
+        let name = Array("authorization".utf8)
+        for token in ["Bearer a", "Bearer a", "Bearer a", "Bearer b", "Bearer a"] {
+            var reader = HTTP2HeadReader(limits: HeadLimits(), scheme: "https")
+            for (name, value) in Self.standard { _ = reader.take(name, value) }
+            _ = name.withUnsafeBytes { name in
+                Array(token.utf8).withUnsafeBytes { reader.take(name, $0, repeating: &repeated) }
+            }
+            #expect(try reader.finish().request.headerFields[.authorization] == token)
+        }
+    }
+
+    @Test("Lines that are passed on become fields, and the ones that differ each time stay out of the table")
+    func lines() {
+        let list = HTTP2FieldList()
+        let lines = EndToEndLines(
+            bytes: ByteBuffer(string: "Content-Type: text/plain\r\nSet-Cookie:a=b: c \r\nX-Empty:\r\n"),
+            contentLength: 7, hasDate: false)
+        let head = HTTP2ResponseHead(.ok, lines, requestID: "id", toHead: false, to: list)
+        #expect(
+            list.names == [":status", "content-length", "Content-Type", "Set-Cookie", "X-Empty", "x-request-id"])
+        #expect(list.values == ["200", "7", "text/plain", "a=b: c", "", "id"])
+        #expect(list.neverIndexed == ["Set-Cookie", "x-request-id"])
+        #expect(head.hasBody && head.contentLength == 7)
+        let without = HTTP2ResponseHead(.noContent, lines, requestID: "id", toHead: false, to: list)
+        #expect(!list.names.contains("content-length") && !without.hasBody)
     }
 }

@@ -38,7 +38,7 @@ done
 for name in $cases; do [[ " $all_cases " == *" $name "* ]] || fail "no case '$name' (there are: $all_cases)"; done
 wanted() { [[ " $cases " == *" $1 "* ]]; }
 
-need_packages ca-certificates curl haproxy libcurl4-openssl-dev libnginx-mod-http-echo libpq-dev libsqlite3-dev libssl-dev \
+need_packages ca-certificates curl haproxy libcurl4-openssl-dev libnghttp2-dev libnginx-mod-http-echo libpq-dev libsqlite3-dev libssl-dev \
     nghttp2-client nginx-light openssl pkg-config procps python3 python3-venv wrk zlib1g-dev
 need_python "$loadtest/requirements.txt"
 need_gatehouse

@@ -18,7 +18,7 @@ set -euo pipefail
 # shellcheck source=deploy/loadtest/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-need_packages ca-certificates curl libcurl4-openssl-dev libpq-dev libpq5 libsqlite3-dev libssl-dev pkg-config procps \
+need_packages ca-certificates curl libcurl4-openssl-dev libnghttp2-dev libpq-dev libpq5 libsqlite3-dev libssl-dev pkg-config procps \
     python3 python3-venv util-linux zlib1g-dev
 need_postgres
 need_python "$repository/Tests/EndToEnd/requirements.txt"

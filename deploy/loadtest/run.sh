@@ -17,7 +17,7 @@ seconds=${SECONDS_EACH:-10}
 connections=${CONNECTIONS:-64}
 maximum=${MAXIMUM_RATIO:-1.8}
 
-need_packages ca-certificates curl libcurl4-openssl-dev libpq-dev libsqlite3-dev libssl-dev nginx-light pkg-config \
+need_packages ca-certificates curl libcurl4-openssl-dev libnghttp2-dev libpq-dev libsqlite3-dev libssl-dev nginx-light pkg-config \
     procps python3 wrk zlib1g-dev
 need_gatehouse
 

@@ -48,7 +48,7 @@ maximum_descriptors=${MAXIMUM_DESCRIPTORS:-64}
 maximum_stalls=${MAXIMUM_STALLS:-0}
 later=(nice -n 10) # all but the gateway
 
-need_packages ca-certificates curl gcc libc6-dev libcurl4-openssl-dev libnginx-mod-http-echo libpq-dev libsqlite3-dev libssl-dev \
+need_packages ca-certificates curl gcc libc6-dev libcurl4-openssl-dev libnghttp2-dev libnginx-mod-http-echo libpq-dev libsqlite3-dev libssl-dev \
     nghttp2-client nginx-light openssl pkg-config procps python3 python3-venv util-linux wrk zlib1g-dev
 need_python "$loadtest/requirements.txt"
 need_gatehouse

@@ -25,7 +25,7 @@ need_packages ca-certificates chromium-headless-shell curl openssl python3 pytho
 need_python "$repository/deploy/example-backend/requirements.txt"
 need_python "$repository/Tests/EndToEnd/requirements.txt"
 if [ -z "${GATEHOUSE_BINARY:-}" ]; then
-    need_packages libcurl4-openssl-dev libpq-dev libsqlite3-dev libssl-dev pkg-config zlib1g-dev
+    need_packages libcurl4-openssl-dev libnghttp2-dev libpq-dev libsqlite3-dev libssl-dev pkg-config zlib1g-dev
     need_swift
     echo "building the release binary (the first time takes some minutes)"
     "${release_build[@]}"

@@ -18,9 +18,7 @@ struct HTTP2IncomingBody {
     /// request is malformed, and a backend must not have taken it for a whole one.
     private var last: ByteBuffer?
 
-    var isAwaitingHead: Bool { state == .awaitingHead }
     var isOpen: Bool { state == .open }
-    var hasEnded: Bool { state == .ended }
     /// Whether no body was announced, and the stream has not ended.
     var owesEmptyEnd: Bool { state == .open && left == 0 && last == nil }
 
@@ -52,12 +50,6 @@ struct HTTP2IncomingBody {
         state = .ended
         defer { last = nil }
         return Parts(body: last, hasEnded: true)
-    }
-
-    /// The rest of the body is ignored.
-    mutating func stop() {
-        last = nil
-        if state == .awaitingHead { state = .open }
     }
 }
 

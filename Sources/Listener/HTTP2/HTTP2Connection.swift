@@ -1,13 +1,15 @@
+internal import HTTP1
+internal import HTTP2
 internal import NIOCore
-internal import NIOHTTP2
-internal import NIOSSL
+internal import Pipeline
 
-/// One HTTP/2 connection as a whole: its streams, its end, its time. The frames themselves are SwiftNIO's.
+/// One HTTP/2 connection: bytes to streams, what streams send to bytes, its end, its time. The frames themselves are the
+/// session's.
 final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
-    typealias InboundIn = HTTP2Frame
-    typealias OutboundOut = HTTP2Frame
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
 
-    private enum Phase {
+    enum Phase {
         case open
         /// The first GOAWAY is out, which refuses nothing yet; when the PING behind it has come back, the client
         /// knows that it is to open no more streams (RFC 9113 §6.8).
@@ -18,27 +20,52 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
         case ended
     }
 
-    private let settings: ListenerSettings
-    private let frames: HTTP2FrameWatch
-    private let heads: HTTP2HeadWatch
+    let settings: ListenerSettings
+    private let head: HTTP2HeadReader
     private let peer: String
-    private let service: any RequestService
-    private let connections: ConnectionSet
-    private var streams: [HTTP2StreamID: HTTP2StreamCodec] = [:]
-    /// The highest number of a stream that was opened.
-    private var lastStreamID = HTTP2StreamID.rootStream
-    /// Streams whose request waits until the whole read has been looked at.
-    private var buffered: [HTTP2StreamCodec] = []
+    let service: any RequestService
+    let connections: ConnectionSet
+    private let makeExchanges: (HTTP2Stream) -> ExchangeHandler
+    private(set) var session: HTTP2Session?
+    private var scanner = HTTP2FrameScanner()
+    var budget: HTTP2FrameBudget
+    private var heads: HTTP2HeadWatch
+    /// The head or trailers whose fields are coming.
+    var reading: HTTP2HeadReader?
+    var readsTrailers = false
+    /// The `Authorization` that came last.
+    var repeated = RepeatedField()
+    var streams: [Int32: HTTP2Stream] = [:]
+    /// The stream that was asked for last: mostly it is asked for again.
+    var latest: HTTP2Stream?
+    var closedStreams: HTTP2ClosedStreams
+    /// The highest number of a stream whose head began to come.
+    private var lastSeen: Int32 = 0
+    /// Streams that something came for in the present read. They get to know when it is over.
+    private var touched: [HTTP2Stream] = []
+    /// Streams whose response has ended, and is to be flushed.
+    private var settling: [HTTP2Stream] = []
+    /// Streams that are to be reset, and why.
+    private var resets: [(HTTP2Stream, HTTP2Error)] = []
+    /// Streams whose service waits, and that have room again.
+    var drained: [HTTP2Stream] = []
     /// Of bodies that clients send, and of responses that they take.
     var uploads: SharedRate
     private(set) var downloads: SharedRate
-    private var waitingStreams = 0
+    private(set) var waitingStreams = 0
     /// The bytes that the client had acknowledged at the last look.
     private var acknowledgedBytes: UInt64 = 0
-    /// Parts of DATA frames that SwiftNIO stores until their streams are read from.
+    /// Parts of bodies that are stored until their service wants them.
     private var storedParts = 0
-    private var phase = Phase.open
+    /// The error that GOAWAY was written with.
+    var errorCode: UInt32 = 0
+    private(set) var phase = Phase.open
     private var context: ChannelHandlerContext?
+    private var isWritable = true
+    private var flushIsScheduled = false
+    private var isSending = false
+    /// Something is to be sent even if the client reads nothing.
+    private var mustSend = false
     /// It has been told to close, and waits for its WebSockets.
     private var isClosing = false
 
@@ -48,93 +75,257 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
     private var lingering = Lingering()
 
     /// The connection's window, of a megabyte, in segments of the least size that IPv4 asks for (536 bytes, RFC 9293
-    /// §3.7.1). A stored part takes up to a page of memory, however few bytes it has.
+    /// §3.7.1).
     private static let mostStoredParts = 2_048
     /// How long a client may take to say goodbye on a connection that has nothing more for it.
     private static let farewell = TimeAmount.seconds(2)
     private static let announcement = TimeAmount.seconds(1)
-    private static let drainPing = HTTP2PingData(withInteger: 0x6472_6169_6E00)
+    private static let drainPing: UInt64 = 0x6472_6169_6E00
+    /// The size from which parts of bodies go out without being copied. TLS copies all of them anyway, and makes fewer
+    /// records of larger buffers.
+    private static let leastPart = 4 << 10
 
+    /// - Parameter makeExchanges: makes what passes a stream's request to the service.
     init(
-        _ settings: ListenerSettings, frames: HTTP2FrameWatch, heads: HTTP2HeadWatch, service: any RequestService,
-        connections: ConnectionSet, peer: String
-    ) {
+        _ settings: ListenerSettings, _ limits: HTTP2Limits, service: any RequestService, connections: ConnectionSet,
+        peer: String, scheme: String, makeExchanges: @escaping (HTTP2Stream) -> ExchangeHandler
+    ) throws {
         self.settings = settings
-        self.frames = frames
-        self.heads = heads
+        self.head = HTTP2HeadReader(limits: settings.head, scheme: scheme)
         self.peer = peer
         self.service = service
         self.connections = connections
+        self.makeExchanges = makeExchanges
+        budget = HTTP2FrameBudget(limits)
+        heads = HTTP2HeadWatch(settings)
+        // Of a stream that was reset, what is still on its way is no error. A client may have all its uploads refused
+        // at once.
+        closedStreams = HTTP2ClosedStreams(most: max(32, limits.streams))
         let rate = SharedRate(settings.leastRate, grace: settings.leastRateGrace)
         (uploads, downloads) = (rate, rate)
+        session = try HTTP2Session(
+            HTTP2SessionLimits(settings.head, limits), leastPart: settings.tls == nil ? Self.leastPart : .max,
+            receiver: self)
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
+        isWritable = context.channel.isWritable
         deadline = connections.now + settings.keepAliveTimeout
         connections.insert(self)
         service.connectionOpened()
-        frames.onFlood = { [unowned self] in endFlood() }
-        frames.onParts = { [unowned self] id, count in store(id, count) }
+        scheduleFlush()
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
         connections.remove(self)
-        for _ in streams { service.streamClosed() }
-        streams.removeAll()
+        closeStreams()
         service.connectionClosed()
         self.context = nil
-        frames.onData = nil
-        frames.onFlood = nil
-        frames.onParts = nil
-        frames.onDiscarded = nil
+        session = nil
+        (touched, settling, resets, drained, latest) = ([], [], [], [], nil)
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        phase = .ended
+        closeStreams()
+        context.fireChannelInactive()
+    }
+
+    private func closeStreams() {
+        let open = streams.values
+        streams.removeAll()
+        for stream in open {
+            stream.close()
+            service.streamClosed()
+        }
+    }
+
+    // MARK: Input
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        let bytes = unwrapInboundIn(data)
+        guard phase != .ended else {
+            if !lingering.received(bytes.readableBytes, at: connections.now) { context.close(promise: nil) }
+            return
+        }
+        let ends = scanner.ends
+        receive(bytes)
+        heads.received(
+            bytes.readableBytes, isIncomplete: scanner.isIncomplete, hasEnded: scanner.ends != ends,
+            at: connections.now)
+    }
+
+    private func receive(_ bytes: ByteBuffer) {
+        var (start, position) = (bytes.readerIndex, bytes.readerIndex)
+        while let header = scanner.next(in: bytes, from: &position) {
+            guard budget.take(header.type, at: connections.now) else { return fail(.enhanceYourCalm) }
+            guard header.type == .data || header.type == .headers, header.stream > 0, !scanner.blockWasOpen else {
+                continue
+            }
+            if header.stream > lastSeen {
+                if header.type == .headers { lastSeen = header.stream }
+                continue
+            }
+            // The frames before it decide on it.
+            let frame = max(start, position - HTTP2FrameHeader.size)
+            guard feed(bytes, start..<frame), admit(header) else { return }
+            start = frame
+        }
+        _ = feed(bytes, start..<bytes.writerIndex)
+    }
+
+    /// - Returns: whether the connection goes on.
+    private func feed(_ bytes: ByteBuffer, _ range: Range<Int>) -> Bool {
+        guard let session, phase != .ended else { return false }
+        guard !range.isEmpty else { return true }
+        let part =
+            range.count == bytes.readableBytes
+            ? bytes : bytes.getSlice(at: range.lowerBound, length: range.count) ?? ByteBuffer()
+        if let error = session.receive(sharing: part) {
+            fail(error)
+            return false
+        }
+        return true
+    }
+
+    /// Looks at a frame of a stream that was opened before (RFC 9113 §5.1).
+    ///
+    /// - Returns: whether the connection goes on.
+    private func admit(_ header: HTTP2FrameHeader) -> Bool {
+        guard let session, header.stream <= session.lastStream else { return true }
+        if let stream = streams[header.stream] {
+            // The session would end the connection.
+            guard stream.clientHasEnded, !stream.isOver else { return true }
+            guard provokedReset() else { return false }
+            stream.reset(.streamClosed)
+            sendResets()
+            return !endIfFailed()
+        }
+        switch closedStreams[header.stream] {
+        case .reset:
+            guard budget.takeLate(header) else {
+                fail(.enhanceYourCalm)
+                return false
+            }
+            return true
+        case .ended:
+            fail(.streamClosed)
+        case nil:
+            fail(header.type == .headers ? .protocolError : .streamClosed)
+        }
+        return false
+    }
+
+    /// - Returns: whether the client may have one more stream reset for an error of its own.
+    func provokedReset() -> Bool {
+        guard budget.resetWasProvoked(at: connections.now) else {
+            fail(.enhanceYourCalm)
+            return false
+        }
+        return true
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        context.fireChannelReadComplete()
+        guard phase != .ended, let session else { return }
+        // An error of the connection is to be known before a request is begun.
+        session.produceControl()
+        guard !endIfFailed() else { return }
+        let due = touched
+        touched.removeAll(keepingCapacity: true)
+        for stream in due {
+            stream.isTouched = false
+            stream.readCompleted()
+        }
+        scheduleFlush()
+    }
+
+    /// The stream's part of this read is at its end when the read is.
+    func touch(_ stream: HTTP2Stream) {
+        guard !stream.isTouched else { return }
+        stream.isTouched = true
+        touched.append(stream)
     }
 
     // MARK: Streams
 
-    func opened(_ id: HTTP2StreamID, _ stream: HTTP2StreamCodec) {
+    func open(_ id: Int32) {
+        let stream = HTTP2Stream(id, settings, connection: self, connections: connections)
+        stream.exchanges = makeExchanges(stream)
+        stream.exchanges?.attach(isWritable: true)
         streams[id] = stream
+        latest = stream
         service.streamOpened()
-        lastStreamID = max(lastStreamID, id)
         if phase == .open { deadline = .distantFuture }
     }
 
-    func closed(_ id: HTTP2StreamID) {
-        guard let stream = streams.removeValue(forKey: id) else { return }
-        took(stream.storedParts)
+    func beginReading(areTrailers: Bool) {
+        reading = head
+        readsTrailers = areTrailers
+    }
+
+    func forget(_ stream: HTTP2Stream) {
+        streams[stream.id] = nil
+        if latest === stream { latest = nil }
+        stream.close()
         service.streamClosed()
         guard streams.isEmpty else { return }
         switch phase {
-        case .open: deadline = connections.now + settings.keepAliveTimeout
-        case .closing: end()
+        case .open:
+            deadline = connections.now + (remembers ? briefWait : settings.keepAliveTimeout)
+        case .closing:
+            // Not from within the session.
+            scheduleFlush()
         case .announced, .ended: break
         }
     }
 
-    /// Releases `stream`'s request once all that came together with its head is known: what is malformed or reset
-    /// by then never reaches the service.
-    func hold(_ stream: HTTP2StreamCodec) {
-        buffered.append(stream)
-    }
-
-    func channelReadComplete(context: ChannelHandlerContext) {
-        // The streams get their frames now.
-        context.fireChannelReadComplete()
-        let due = buffered
-        buffered.removeAll(keepingCapacity: true)
-        for stream in due { stream.release() }
-    }
-
-    /// Counts what came for a stream that is not read from. Flow control bounds the bytes, and not what each part takes
-    /// to be remembered.
-    private func store(_ id: Int32, _ count: Int) {
-        guard let stream = streams[HTTP2StreamID(id)], stream.store(count) else { return }
-        storedParts += count
-        if storedParts > Self.mostStoredParts { endFlood() }
+    /// Counts what came for a stream whose service wants no more. The stream's window bounds the bytes, and not what
+    /// each part costs.
+    func store() {
+        storedParts += 1
+        if storedParts > Self.mostStoredParts { failLater(.enhanceYourCalm) }
     }
 
     /// A stream has been given what was stored for it, or has gone.
     func took(_ count: Int) { storedParts -= count }
+
+    func consumed(_ count: Int, of stream: Int32) {
+        session?.consumed(count, of: stream)
+        scheduleFlush()
+    }
+
+    func sendContinue(_ stream: Int32) {
+        let list = connections.takeFieldList()
+        list.writeContinue()
+        session?.sendInterim(stream, list)
+        connections.giveBack(list)
+        scheduleFlush()
+    }
+
+    func sendHead(_ stream: Int32, _ list: HTTP2FieldList, isWhole: Bool) {
+        if isWhole { session?.sendWhole(stream, list) } else { session?.send(stream, list) }
+    }
+
+    func resumeBody(_ stream: Int32) { session?.resume(stream) }
+
+    /// Resets a stream when what was written to it before has been sent.
+    func reset(_ stream: HTTP2Stream, _ error: HTTP2Error) {
+        resets.append((stream, error))
+        scheduleFlush()
+    }
+
+    private func sendResets() {
+        guard !resets.isEmpty, let session else { return }
+        if isWritable { session.produce() } else { session.produceControl() }
+        for (stream, error) in resets {
+            stream.dropOutput()
+            session.reset(stream.id, error)
+        }
+        resets.removeAll(keepingCapacity: true)
+        session.produceControl()
+    }
 
     /// A stream begins to wait for its client to take what was written.
     func beginWaiting(at now: NIODeadline) {
@@ -143,9 +334,6 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
         downloads.wait(at: now)
         guard waitingStreams == 1 else { return }
         acknowledgedBytes = context.flatMap { AcknowledgedBytes.of($0.channel) } ?? 0
-        frames.onData = { [unowned self] id, count in
-            streams[HTTP2StreamID(id)]?.bodyWasSent(count, at: connections.now)
-        }
     }
 
     /// Looks how much the client has taken of all streams.
@@ -160,42 +348,90 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
         waitingStreams -= 1
         downloads.stopWaiting(at: now)
         downloads.leave()
-        if waitingStreams == 0 { frames.onData = nil }
     }
 
-    // MARK: Frames and faults
+    // MARK: Output
 
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        guard case .ping(let ping, ack: true) = unwrapInboundIn(data).payload else {
-            return context.fireChannelRead(data)
-        }
-        if phase == .announced, ping == Self.drainPing { refuseMore(context) }
+    /// Sends what there is at the end of the tick.
+    func scheduleFlush() {
+        guard !flushIsScheduled, context != nil else { return }
+        flushIsScheduled = true
+        connections.flushes.add(self)
     }
+
+    /// - Parameter stream: one whose response has ended.
+    func scheduleFlush(settling stream: HTTP2Stream) {
+        settling.append(stream)
+        scheduleFlush()
+    }
+
+    func flushNow() {
+        flushIsScheduled = false
+        send()
+        let due = settling
+        settling.removeAll(keepingCapacity: true)
+        for stream in due { stream.exchanges?.settle() }
+        if phase == .closing, streams.isEmpty { end() }
+    }
+
+    private func send() {
+        guard let context, let session, !isSending, phase != .ended else { return }
+        isSending = true
+        defer { isSending = false }
+        sendResets()
+        repeat {
+            if isWritable { session.produce() } else if mustSend { session.produceControl() }
+            mustSend = false
+            if endIfFailed() { return }
+        } while writeOutput(context) && isWritable
+        let due = drained
+        drained.removeAll(keepingCapacity: true)
+        for stream in due where stream.hasRoomAgain() { stream.changeWritability(true) }
+    }
+
+    /// - Returns: whether there was so much of it that there may be more.
+    private func writeOutput(_ context: ChannelHandlerContext) -> Bool {
+        guard let session, session.outputBytes > 0 else { return false }
+        let isFull = session.outputIsFull
+        session.takeOutput { context.write(wrapOutboundOut($0), promise: nil) }
+        context.flush()
+        return isFull
+    }
+
+    func channelWritabilityChanged(context: ChannelHandlerContext) {
+        isWritable = context.channel.isWritable
+        if isWritable { scheduleFlush() }
+        context.fireChannelWritabilityChanged()
+    }
+
+    // MARK: Errors
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        if frames.connectionHasFailed {
-            fail()
-        } else if error is NIOHTTP2Errors.StreamError {
-            context.fireErrorCaught(error)
-        } else if error is any NIOHTTP2Error, !(error is NIOHTTP2Errors.RaisedGoawayLastStreamID) {
-            // The fault of one stream, which has been reset.
-        } else {
-            context.close(promise: nil)
-        }
+        context.close(promise: nil)
     }
 
-    /// The client broke the rules of the connection, and has been told so.
-    private func fail() {
+    /// The client broke the rules of the connection.
+    private func fail(_ error: HTTP2Error) {
         guard phase != .ended else { return }
-        if let error = HTTP2ConnectionError(rawValue: frames.errorCode) { service.connectionFailed(error) }
+        session?.fail(error)
+        _ = endIfFailed()
+    }
+
+    /// As ``fail(_:)``, from within the session.
+    func failLater(_ error: HTTP2Error) {
+        guard errorCode == 0 else { return }
+        session?.fail(error)
+        scheduleFlush()
+    }
+
+    /// - Returns: whether the connection has ended.
+    private func endIfFailed() -> Bool {
+        guard phase != .ended else { return true }
+        guard errorCode != 0 else { return false }
+        if let error = HTTP2ConnectionError(rawValue: errorCode) { service.connectionFailed(error) }
         for stream in streams.values { stream.connectionFailed() }
         end()
-    }
-
-    private func endFlood() {
-        guard let context else { return }
-        goAway(lastStreamID, context, code: .enhanceYourCalm)
-        fail()
+        return true
     }
 
     /// No stream is there yet that could have the answer.
@@ -204,41 +440,39 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
         heads.stop()
         guard phase != .ended else { return }
         _ = service.refuse(fault, peer: peer)
-        endFlood()
+        fail(.enhanceYourCalm)
     }
 
     // MARK: Ends
-
-    private func goAway(
-        _ lastStreamID: HTTP2StreamID, _ context: ChannelHandlerContext, code: NIOHTTP2.HTTP2ErrorCode = .noError
-    ) {
-        let frame = HTTP2Frame(
-            streamID: .rootStream,
-            payload: .goAway(lastStreamID: lastStreamID, errorCode: code, opaqueData: nil))
-        context.writeAndFlush(wrapOutboundOut(frame), promise: nil)
-    }
 
     func drain() {
         guard phase == .open, let context else { return }
         guard context.channel.isActive else { return context.close(promise: nil) }
         phase = .announced
         deadline = connections.now + Self.announcement
-        goAway(.maxID, context)
-        let ping = HTTP2Frame(streamID: .rootStream, payload: .ping(Self.drainPing, ack: false))
-        context.writeAndFlush(wrapOutboundOut(ping), promise: nil)
+        session?.announceEnd()
+        session?.ping(Self.drainPing)
+        mustSend = true
+        scheduleFlush()
     }
 
-    private func refuseMore(_ context: ChannelHandlerContext) {
+    func pingCameBack(_ payload: UInt64) {
+        if phase == .announced, payload == Self.drainPing { refuseMore() }
+    }
+
+    private func refuseMore() {
         phase = .closing
         deadline = .distantFuture
-        goAway(lastStreamID, context)
-        if streams.isEmpty { end() }
+        session?.refuseMore()
+        mustSend = true
+        scheduleFlush()
     }
 
     private func end() {
         guard phase != .ended, let context else { return }
+        _ = writeOutput(context)
         phase = .ended
-        discardInput()
+        heads.stop()
         // A slow client gets time to take the rest.
         deadline = connections.now + settings.keepAliveTimeout
         let sent = context.eventLoop.makePromise(of: Void.self)
@@ -249,17 +483,14 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
         context.close(mode: .output, promise: sent)
     }
 
-    private func discardInput() {
-        frames.onDiscarded = { [unowned self] count in
-            if !lingering.received(count, at: connections.now) { context?.close(promise: nil) }
-        }
-    }
-
     func deadlinePassed() {
         guard let context else { return }
         if heads.deadline <= connections.now { return endHead() }
         switch phase {
-        case .open, .announced: refuseMore(context)
+        case .open where remembers && briefWait < settings.keepAliveTimeout:
+            repeated.forget()
+            deadline = deadline + (settings.keepAliveTimeout - briefWait)
+        case .open, .announced: refuseMore()
         case .closing: break
         case .ended: context.close(promise: nil)
         }
@@ -269,15 +500,20 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
         guard phase == .open, streams.isEmpty, heads.deadline == .distantFuture, let context,
             SlowReader.unsentBytes(of: context.channel) == 0
         else { return nil }
-        return deadline - settings.keepAliveTimeout
+        return deadline - (remembers ? briefWait : settings.keepAliveTimeout)
     }
+
+    /// How long a connection on which nothing happens remembers what its requests had in common.
+    private var briefWait: TimeAmount { min(.seconds(2), settings.keepAliveTimeout) }
+    private var remembers: Bool { repeated.field != nil }
 
     func evict() {
         guard let context else { return }
-        goAway(lastStreamID, context)
+        session?.refuseMore()
+        session?.produceControl()
+        _ = writeOutput(context)
         // TLS waits for the client's goodbye; meanwhile the connection is no longer idle.
         phase = .ended
-        discardInput()
         deadline = connections.now + Self.farewell
         context.close(promise: nil)
     }

@@ -1,53 +1,69 @@
 internal import HTTP1
+internal import HTTP2
 internal import HTTPTypes
-internal import NIOHPACK
 
-extension HPACKHeaders {
-    /// A response's trailers as a header list.
-    init(trailers: HTTPFields) {
-        self.init()
-        for field in trailers { add(name: field.name.canonicalName, value: field.value, indexing: .nonIndexable) }
-    }
-}
-
-/// The head of a response as a header list, and how much body it announces.
+/// How much body a response's head announces, which goes out as a list of fields.
 struct HTTP2ResponseHead {
-    let headers: HPACKHeaders
     /// Whether a body may follow.
     let hasBody: Bool
     /// That body's Content-Length.
     let contentLength: Int?
 
+    private init(_ status: HTTPResponse.Status, toHead: Bool, contentLength: Int?) {
+        let code = status.code
+        hasBody = !(toHead || code < 200 || code == 204 || code == 304)
+        self.contentLength = hasBody ? contentLength : nil
+    }
+
+    /// Writes a response's head.
+    ///
     /// - Parameter toHead: whether it answers a HEAD request.
-    init(_ head: HTTPResponse, toHead: Bool) {
-        let code = head.status.code
-        var headers = HPACKHeaders()
-        headers.reserveCapacity(head.headerFields.count + 1)
-        headers.add(name: ":status", value: String(code))
+    init(_ head: HTTPResponse, toHead: Bool, to list: HTTP2FieldList) {
+        list.begin(head.status)
         var length: Int?
         for field in head.headerFields {
             let name = field.name.canonicalName
             if Self.isOfTheConnection(name) { continue }
             if name == "content-length" {
-                // RFC 9110 §8.6: never with 1xx or 204, not even 0.
-                if code < 200 || code == 204 { continue }
+                if Self.knowsNoLength(head.status) { continue }
                 length = FieldText.contentLength(field.value)
             }
-            headers.add(name: name, value: field.value, indexing: Self.indexing(name))
+            list.append(name, field.value, isNeverIndexed: name == "set-cookie" || name == "x-request-id")
         }
-        self.headers = headers
-        hasBody = !(toHead || code < 200 || code == 204 || code == 304)
-        contentLength = hasBody ? length : nil
+        self.init(head.status, toHead: toHead, contentLength: length)
     }
 
     /// `101 Switching Protocols` as an extended CONNECT hears it: 200, and without what only HTTP/1.1's handshake has
     /// (RFC 8441 §5).
-    init(switching head: HTTPResponse) {
+    init(switching head: HTTPResponse, to list: HTTP2FieldList) {
         var head = head
         head.status = .ok
         head.headerFields[.secWebSocketAccept] = nil
         head.headerFields[.contentLength] = nil
-        self.init(head, toHead: false)
+        self.init(head, toHead: false, to: list)
+    }
+
+    /// Writes a head whose fields are passed on as they are.
+    ///
+    /// - Parameter requestID: for `X-Request-Id`.
+    init(
+        _ status: HTTPResponse.Status, _ lines: EndToEndLines, requestID: String, toHead: Bool, to list: HTTP2FieldList
+    ) {
+        list.begin(status)
+        if let length = lines.contentLength, !Self.knowsNoLength(status) {
+            list.append("content-length", String(length))
+        }
+        unsafe lines.forEachField { name, value in
+            let isNeverIndexed = unsafe FieldText.isSame(name, ignoringCase: "set-cookie")
+            unsafe list.append(name, value, isNeverIndexed: isNeverIndexed)
+        }
+        list.append("x-request-id", requestID, isNeverIndexed: true)
+        self.init(status, toHead: toHead, contentLength: lines.contentLength)
+    }
+
+    /// RFC 9110 §8.6: no Content-Length with 1xx or 204, not even 0.
+    private static func knowsNoLength(_ status: HTTPResponse.Status) -> Bool {
+        status.code < 200 || status.code == 204
     }
 
     /// RFC 9113 §8.2.2: what HTTP/1.1 says about a connection has no meaning here.
@@ -57,13 +73,20 @@ struct HTTP2ResponseHead {
         default: false
         }
     }
+}
 
-    /// Fields that differ each time would only push the others out of the table. Secrets are kept out of tables.
-    private static func indexing(_ name: String) -> HPACKIndexing {
-        switch name {
-        case "set-cookie": .neverIndexed
-        case "x-request-id", "content-length", "etag", "age", "location": .nonIndexable
-        default: .indexable
-        }
+extension HTTP2FieldList {
+    fileprivate func begin(_ status: HTTPResponse.Status) {
+        removeAll()
+        append(":status", String(status.code))
+    }
+
+    /// Writes 100 (RFC 9110 §15.2.1).
+    func writeContinue() { begin(.continue) }
+
+    /// Writes a response's trailers.
+    func write(trailers: HTTPFields) {
+        removeAll()
+        for field in trailers { append(field.name.canonicalName, field.value, isNeverIndexed: true) }
     }
 }

@@ -1,5 +1,4 @@
 internal import NIOCore
-internal import NIOHTTPTypes
 
 /// Goes through a channel's handlers to the sink of a WebSocket: ``ExchangeSink/mustClose()``.
 struct TunnelMustClose: Sendable {}
@@ -45,7 +44,7 @@ extension HTTP1ServerCodec {
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         if case .inputClosed? = event as? ChannelEvent, isTunnel {
             hasInputEnded = true
-            exchanges?.receive(.end(nil))
+            exchanges?.receive(.end)
         }
         context.fireUserInboundEventTriggered(event)
     }

@@ -1,48 +1,43 @@
+internal import HTTP2
 internal import NIOCore
-internal import NIOHTTP2
 
 /// How fast a stream's client sends its body and takes its response, and what happens when its time is over.
-extension HTTP2StreamCodec {
+extension HTTP2Stream {
     // MARK: The request
 
-    /// Part of the body has come.
-    func measure(_ count: Int) {
-        guard settings.leastRate > 0 else { return }
+    /// Part of the body has come. Of streams that got something in the same read, each is awaited again before the next
+    /// one's part counts.
+    func measureArrived() {
+        defer { arrivedBytes = 0 }
+        guard settings.leastRate > 0, arrivedBytes > 0 else { return }
         let now = connections.now
         excuses.forget()
-        connection.uploads.moved(count, at: now)
-        rate.received(count, at: now)
+        connection?.uploads.moved(arrivedBytes, at: now)
+        rate.received(arrivedBytes, at: now)
         stopWaiting(at: now)
     }
 
     private func stopWaiting(at now: NIODeadline) {
-        if isAwaited { connection.uploads.stopWaiting(at: now) }
+        if isAwaited { connection?.uploads.stopWaiting(at: now) }
         isAwaited = false
     }
 
     /// The rate is of no interest any more.
     func stopMeasuring() {
         guard rate.isMeasuring else { return }
+        measureArrived()
         rate.end()
         stopWaiting(at: connections.now)
-        connection.uploads.leave()
+        connection?.uploads.leave()
     }
 
     // MARK: The response
 
-    func responseWaits() -> Bool {
-        // A stream of which all has been sent is closed by now.
-        guard let context, outgoing.hasEnded, !isOver, context.channel.isActive else { return false }
-        reader.finish()
-        waitForReader()
-        return true
-    }
-
     func waitForReader() {
         let now = connections.now
         switch reader.update(at: now) {
-        case .begins: connection.beginWaiting(at: now)
-        case .ends: connection.endWaiting(at: now)
+        case .begins: connection?.beginWaiting(at: now)
+        case .ends: connection?.endWaiting(at: now)
         case nil: break
         }
     }
@@ -51,14 +46,13 @@ extension HTTP2StreamCodec {
     func bodyWasSent(_ count: Int, at now: NIODeadline) { reader.took(count, at: now) }
 
     func deadlinePassed() {
-        guard let context else { return }
+        guard let connection else { return }
         let now = connections.now
         if reader.deadline <= now {
             connection.measureDownloads(at: now)
             guard !reader.isExcused(by: connection.downloads, at: now) else { return }
             // A reset, so that the client does not mistake its part for the whole response.
-            reset(.cancel, context)
-            context.close(promise: nil)
+            reset(.cancel)
         } else if rate.deadline <= now {
             guard connection.uploads.isMet(at: now) else { return fail(.requestTooSlow) }
             rate.wait(until: connection.uploads.deadline)

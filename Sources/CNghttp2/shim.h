@@ -1,0 +1,6 @@
+#ifndef GATEHOUSE_CNGHTTP2_SHIM_H
+#define GATEHOUSE_CNGHTTP2_SHIM_H
+
+#include <nghttp2/nghttp2.h>
+
+#endif

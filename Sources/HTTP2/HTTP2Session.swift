@@ -1,0 +1,320 @@
+internal import CNghttp2
+package import NIOCore
+
+/// The server's side of one HTTP/2 connection: bytes in, frames out, by libnghttp2. It has no socket and no clock.
+///
+/// A client that breaks RFC 9113's rules of frames has its stream or connection ended here; the receiver decides on
+/// requests.
+package final class HTTP2Session {
+    private let session: OpaquePointer
+    private unowned let receiver: any HTTP2SessionReceiver
+    private var output: HTTP2Output
+    /// The bytes that are being received, while they are.
+    private var input: (buffer: ByteBuffer, start: UnsafeRawPointer)?
+    /// Whether DATA frames wait for the next time.
+    private var holdsBodies = false
+    /// Bytes after which DATA frames wait for the next time.
+    private static let mostOutput = 64 << 10
+    /// No more is received, and nothing but what was written before is sent.
+    package private(set) var hasFailed = false
+    /// The highest number of a stream that was taken.
+    package private(set) var lastStream: Int32 = 0
+
+    /// libnghttp2 had no memory.
+    package struct CreationError: Error {}
+
+    /// - Parameter leastPart: the size from which parts of bodies go out as they are; see ``HTTP2Output``.
+    package init(_ limits: HTTP2SessionLimits, leastPart: Int, receiver: any HTTP2SessionReceiver) throws {
+        self.receiver = receiver
+        output = HTTP2Output(leastPart: leastPart)
+        var made: OpaquePointer?
+        let status = limits.withOptions { options in
+            nghttp2_session_server_new3(&made, HTTP2Callbacks.shared.pointer, nil, options, nil)
+        }
+        guard status == 0, let made else { throw CreationError() }
+        session = made
+        nghttp2_session_set_user_data(session, Unmanaged.passUnretained(self).toOpaque())
+        let announced = limits.announced
+        guard nghttp2_submit_settings(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), announced, announced.count) == 0,
+            nghttp2_session_set_local_window_size(
+                session, UInt8(NGHTTP2_FLAG_NONE.rawValue), 0, Int32(clamping: limits.connectionWindow)) == 0
+        else { throw CreationError() }
+    }
+
+    deinit {
+        nghttp2_session_del(session)
+    }
+
+    // MARK: In
+
+    /// Takes bytes of the client's.
+    ///
+    /// - Returns: nil, or the error that the connection must end with; ``fail(_:)`` is to be called with it.
+    package func receive(_ bytes: ByteBuffer) -> HTTP2Error? {
+        guard !hasFailed else { return nil }
+        let status = bytes.withUnsafeReadableBytes { bytes -> Int in
+            guard let start = bytes.baseAddress else { return 0 }
+            return nghttp2_session_mem_recv(session, start.assumingMemoryBound(to: UInt8.self), bytes.count)
+        }
+        return status < 0 ? HTTP2Error(libraryError: status) : nil
+    }
+
+    /// As ``receive(_:)``, with parts of bodies that are slices of `bytes` where they fill most of it.
+    package func receive(sharing bytes: ByteBuffer) -> HTTP2Error? {
+        guard let start = bytes.withUnsafeReadableBytes({ $0.baseAddress }) else { return nil }
+        input = (bytes, start)
+        defer { input = nil }
+        return receive(bytes)
+    }
+
+    fileprivate func took(stream: Int32) { lastStream = max(lastStream, stream) }
+
+    fileprivate func receiveBody(_ stream: Int32, _ bytes: UnsafeRawBufferPointer) {
+        receiver.body(stream, part(bytes))
+        // The connection's window is for what is on its way, and a stream's for what waits here.
+        nghttp2_session_consume_connection(session, bytes.count)
+    }
+
+    private func part(_ bytes: UnsafeRawBufferPointer) -> ByteBuffer {
+        if let input, let start = bytes.baseAddress, 2 * bytes.count >= input.buffer.storageCapacity,
+            let slice = input.buffer.getSlice(at: input.buffer.readerIndex + (start - input.start), length: bytes.count)
+        {
+            return slice
+        }
+        var part = ByteBufferAllocator().buffer(capacity: bytes.count)
+        part.writeBytes(bytes)
+        return part
+    }
+
+    /// Lets the client send so much more on a stream.
+    package func consumed(_ count: Int, of stream: Int32) {
+        guard !hasFailed, count > 0 else { return }
+        nghttp2_session_consume_stream(session, stream, count)
+    }
+
+    // MARK: Out
+
+    /// Sends a head before the response's.
+    package func sendInterim(_ stream: Int32, _ fields: HTTP2FieldList) {
+        guard !hasFailed else { return }
+        _ = fields.withFields { list, count in
+            nghttp2_submit_headers(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), stream, nil, list, count, nil)
+        }
+    }
+
+    /// Sends the response's head, with which the stream ends.
+    package func sendWhole(_ stream: Int32, _ fields: HTTP2FieldList) {
+        guard !hasFailed else { return }
+        _ = fields.withFields { list, count in nghttp2_submit_response(session, stream, list, count, nil) }
+    }
+
+    /// Sends the response's head; the receiver is asked for what follows.
+    package func send(_ stream: Int32, _ fields: HTTP2FieldList) {
+        guard !hasFailed else { return }
+        var source = nghttp2_data_provider()
+        source.read_callback = HTTP2Callbacks.readBody
+        _ = fields.withFields { list, count in nghttp2_submit_response(session, stream, list, count, &source) }
+    }
+
+    /// Ends a response with these.
+    package func sendTrailers(_ stream: Int32, _ fields: HTTP2FieldList) {
+        guard !hasFailed else { return }
+        _ = fields.withFields { list, count in nghttp2_submit_trailer(session, stream, list, count) }
+    }
+
+    /// Asks the receiver for a body again, after it had none.
+    package func resume(_ stream: Int32) {
+        guard !hasFailed else { return }
+        nghttp2_session_resume_data(session, stream)
+    }
+
+    package func reset(_ stream: Int32, _ error: HTTP2Error) {
+        guard !hasFailed else { return }
+        nghttp2_submit_rst_stream(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), stream, error.code)
+    }
+
+    package func ping(_ payload: UInt64) {
+        guard !hasFailed else { return }
+        withUnsafeBytes(of: payload.bigEndian) { bytes in
+            _ = nghttp2_submit_ping(
+                session, UInt8(NGHTTP2_FLAG_NONE.rawValue), bytes.bindMemory(to: UInt8.self).baseAddress)
+        }
+    }
+
+    /// Announces the connection's end, and refuses no stream yet (RFC 9113 §6.8).
+    package func announceEnd() {
+        guard !hasFailed else { return }
+        nghttp2_submit_shutdown_notice(session)
+    }
+
+    /// Refuses the streams that the client opens from now on.
+    package func refuseMore() {
+        guard !hasFailed else { return }
+        nghttp2_submit_goaway(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), lastStream, HTTP2Error.noError.code, nil, 0)
+    }
+
+    /// Ends the connection: GOAWAY is the last frame.
+    ///
+    /// It is written here and not by libnghttp2, which must not be used any more after some of its errors.
+    package func fail(_ error: HTTP2Error) {
+        guard !hasFailed else { return }
+        hasFailed = true
+        var frame = ByteBuffer()
+        frame.writeInteger(UInt32(8) << 8 | NGHTTP2_GOAWAY.rawValue)
+        frame.writeInteger(UInt8(0))
+        frame.writeInteger(UInt32(0))
+        frame.writeInteger(lastStream)
+        frame.writeInteger(error.code)
+        frame.withUnsafeReadableBytes { output.write($0) }
+        receiver.goAwayWasWritten(code: error.code)
+    }
+
+    /// Writes the frames that are to be sent, except for DATA.
+    package func produceControl() {
+        holdsBodies = true
+        produce()
+        holdsBodies = false
+    }
+
+    /// Writes the frames that are to be sent, as long as they are not too many at once.
+    package func produce() {
+        while !hasFailed {
+            var bytes: UnsafePointer<UInt8>?
+            let count = nghttp2_session_mem_send(session, &bytes)
+            guard count >= 0 else { return fail(.internalError) }
+            guard count > 0 else { return }
+            output.write(UnsafeRawBufferPointer(start: bytes, count: count))
+        }
+    }
+
+    package var outputBytes: Int { output.count }
+    /// Whether DATA frames wait until this has been taken.
+    package var outputIsFull: Bool { output.count >= Self.mostOutput }
+
+    /// Passes on what was written.
+    package func takeOutput(_ body: (ByteBuffer) -> Void) {
+        var taken = HTTP2Output(leastPart: output.leastPart)
+        swap(&taken, &output)
+        taken.take(body)
+    }
+
+    fileprivate var hasRoom: Bool { !holdsBodies && !outputIsFull }
+
+    fileprivate func writeData(_ header: UnsafeRawBufferPointer, _ stream: Int32, _ count: Int) {
+        output.write(header)
+        var left = count
+        while left > 0 {
+            let part = receiver.takeBody(stream, atMost: left)
+            precondition(part.readableBytes > 0 && part.readableBytes <= left, "as much as was announced")
+            output.write(part)
+            left -= part.readableBytes
+        }
+        receiver.dataWasWritten(stream, count)
+    }
+
+    fileprivate var events: any HTTP2SessionReceiver { receiver }
+}
+
+/// libnghttp2's calls back, the same for all sessions.
+private struct HTTP2Callbacks: @unchecked Sendable {
+    /// Never changed once it is made; each session copies it.
+    let pointer: OpaquePointer?
+
+    static let shared = HTTP2Callbacks()
+
+    private init() {
+        var made: OpaquePointer?
+        guard nghttp2_session_callbacks_new(&made) == 0, let callbacks = made else {
+            pointer = nil
+            return
+        }
+        pointer = callbacks
+        nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks) { _, frame, user in
+            guard let session = HTTP2Callbacks.session(user), let frame else { return 0 }
+            let stream = frame.pointee.hd.stream_id
+            let areTrailers = frame.pointee.headers.cat != NGHTTP2_HCAT_REQUEST
+            if !areTrailers { session.took(stream: stream) }
+            session.events.headBegins(stream, areTrailers: areTrailers)
+            return 0
+        }
+        nghttp2_session_callbacks_set_on_header_callback(callbacks) { _, _, name, nameLength, value, length, _, user in
+            guard let session = HTTP2Callbacks.session(user) else { return 0 }
+            let mayGoOn = session.events.field(
+                UnsafeRawBufferPointer(start: name, count: nameLength),
+                UnsafeRawBufferPointer(start: value, count: length))
+            return mayGoOn ? 0 : NGHTTP2_ERR_CALLBACK_FAILURE.rawValue
+        }
+        nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks) { _, frame, user in
+            if let session = HTTP2Callbacks.session(user), let frame { HTTP2Callbacks.received(frame, session) }
+            return 0
+        }
+        nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks) { _, _, stream, bytes, count, user in
+            HTTP2Callbacks.session(user)?.receiveBody(stream, UnsafeRawBufferPointer(start: bytes, count: count))
+            return 0
+        }
+        nghttp2_session_callbacks_set_on_stream_close_callback(callbacks) { _, stream, _, user in
+            HTTP2Callbacks.session(user)?.events.streamCloses(stream)
+            return 0
+        }
+        nghttp2_session_callbacks_set_send_data_callback(callbacks) { _, frame, header, count, _, user in
+            guard let session = HTTP2Callbacks.session(user), let frame else { return 0 }
+            session.writeData(UnsafeRawBufferPointer(start: header, count: 9), frame.pointee.hd.stream_id, count)
+            return 0
+        }
+        nghttp2_session_callbacks_set_on_frame_send_callback(callbacks) { _, frame, user in
+            if let session = HTTP2Callbacks.session(user), let frame { HTTP2Callbacks.sent(frame, session) }
+            return 0
+        }
+    }
+
+    private static func session(_ user: UnsafeMutableRawPointer?) -> HTTP2Session? {
+        user.map { Unmanaged<HTTP2Session>.fromOpaque($0).takeUnretainedValue() }
+    }
+
+    private static func received(_ frame: UnsafePointer<nghttp2_frame>, _ session: HTTP2Session) {
+        let header = frame.pointee.hd
+        let endStream = header.flags & UInt8(NGHTTP2_FLAG_END_STREAM.rawValue) != 0
+        switch UInt32(header.type) {
+        case NGHTTP2_DATA.rawValue:
+            let isEmpty = header.length == frame.pointee.data.padlen
+            session.events.dataEnds(header.stream_id, isEmpty: isEmpty, endStream: endStream)
+        case NGHTTP2_HEADERS.rawValue:
+            session.events.headEnds(header.stream_id, endStream: endStream)
+        case NGHTTP2_RST_STREAM.rawValue:
+            session.events.wasReset(header.stream_id, code: frame.pointee.rst_stream.error_code)
+        case NGHTTP2_PING.rawValue where header.flags & UInt8(NGHTTP2_FLAG_ACK.rawValue) != 0:
+            let payload = withUnsafeBytes(of: frame.pointee.ping.opaque_data) { $0.loadUnaligned(as: UInt64.self) }
+            session.events.pingCameBack(UInt64(bigEndian: payload))
+        default:
+            break
+        }
+    }
+
+    private static func sent(_ frame: UnsafePointer<nghttp2_frame>, _ session: HTTP2Session) {
+        let header = frame.pointee.hd
+        switch UInt32(header.type) {
+        case NGHTTP2_DATA.rawValue, NGHTTP2_HEADERS.rawValue:
+            if header.flags & UInt8(NGHTTP2_FLAG_END_STREAM.rawValue) != 0 {
+                session.events.endWasWritten(header.stream_id)
+            }
+        case NGHTTP2_RST_STREAM.rawValue:
+            session.events.resetWasWritten(header.stream_id, code: frame.pointee.rst_stream.error_code)
+        case NGHTTP2_GOAWAY.rawValue:
+            session.events.goAwayWasWritten(code: frame.pointee.goaway.error_code)
+        default:
+            break
+        }
+    }
+
+    static let readBody: nghttp2_data_source_read_callback = { _, stream, _, most, flags, _, user in
+        guard let session = session(user), let flags else { return Int(NGHTTP2_ERR_CALLBACK_FAILURE.rawValue) }
+        guard session.hasRoom else { return Int(NGHTTP2_ERR_PAUSE.rawValue) }
+        guard let step = session.events.nextBody(stream, atMost: most) else {
+            return Int(NGHTTP2_ERR_DEFERRED.rawValue)
+        }
+        flags.pointee |= NGHTTP2_DATA_FLAG_NO_COPY.rawValue
+        if step.next != .body { flags.pointee |= NGHTTP2_DATA_FLAG_EOF.rawValue }
+        if step.next == .other { flags.pointee |= NGHTTP2_DATA_FLAG_NO_END_STREAM.rawValue }
+        return step.count
+    }
+}

@@ -1,0 +1,108 @@
+internal import HTTP1
+internal import HTTP2
+internal import NIOCore
+
+/// The session's reports and questions. None of them may call back into its reading or writing, so that whatever ends
+/// the connection waits until it has returned.
+extension HTTP2Connection: HTTP2SessionReceiver {
+    private func stream(_ id: Int32) -> HTTP2Stream? {
+        if let latest, latest.id == id { return latest }
+        latest = streams[id]
+        return latest
+    }
+
+    // MARK: In
+
+    func headBegins(_ id: Int32, areTrailers: Bool) {
+        if !areTrailers { open(id) }
+        beginReading(areTrailers: areTrailers)
+    }
+
+    func field(_ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) -> Bool {
+        unsafe readsTrailers
+            ? reading?.takeTrailer(name, value) != false : reading?.take(name, value, repeating: &repeated) != false
+    }
+
+    func headEnds(_ id: Int32, endStream: Bool) {
+        guard let head = reading.take(), let stream = stream(id) else { return }
+        touch(stream)
+        do throws(HTTP1Fault) {
+            guard !readsTrailers else {
+                try head.finishTrailers()
+                return stream.trailersCame(nil, endStream: endStream)
+            }
+            stream.begin(try head.finish(), endStream: endStream)
+        } catch {
+            if readsTrailers {
+                stream.trailersCame(error, endStream: endStream)
+            } else {
+                stream.refuse(error, endStream: endStream)
+            }
+        }
+    }
+
+    func body(_ id: Int32, _ part: ByteBuffer) {
+        guard let stream = stream(id) else { return }
+        touch(stream)
+        stream.receive(part)
+    }
+
+    func dataEnds(_ id: Int32, isEmpty: Bool, endStream: Bool) {
+        guard let stream = stream(id) else { return }
+        touch(stream)
+        if endStream {
+            stream.receiveEnd()
+        } else if !budget.dataHasEnded(isEmpty: isEmpty) {
+            failLater(.enhanceYourCalm)
+        }
+    }
+
+    func wasReset(_ id: Int32, code: UInt32) {
+        streams[id]?.wasReset()
+    }
+
+    func streamCloses(_ id: Int32) {
+        guard let stream = streams[id] else { return }
+        closedStreams.insert(id, stream.isOver ? .reset : .ended)
+        if stream.isOver { budget.streamWasReset(window: HTTP2SessionLimits.streamWindow) }
+        forget(stream)
+    }
+
+    // MARK: Out
+
+    func nextBody(_ id: Int32, atMost most: Int) -> HTTP2BodyStep? {
+        guard let session else { return nil }
+        return stream(id)?.nextBody(atMost: most, session)
+    }
+
+    func takeBody(_ id: Int32, atMost most: Int) -> ByteBuffer { stream(id)?.takeBody(atMost: most) ?? ByteBuffer() }
+
+    func dataWasWritten(_ id: Int32, _ count: Int) {
+        budget.dataFrameWasSent()
+        guard let stream = stream(id) else { return }
+        if waitingStreams > 0 { stream.bodyWasSent(count, at: connections.now) }
+        if stream.hasRoomAgain() { drained.append(stream) }
+    }
+
+    func endWasWritten(_ id: Int32) {
+        if let session { stream(id)?.endWasWritten(session) }
+    }
+
+    func resetWasWritten(_ id: Int32, code: UInt32) {
+        if let stream = streams[id] {
+            stream.resetWasWritten()
+        } else {
+            // Refused before it was opened.
+            closedStreams.insert(id, .reset)
+        }
+        switch HTTP2Error(rawValue: code) {
+        case .noError, .cancel, .internalError, .streamClosed: break
+        // CVE-2025-8671. A malformed request is the client's error as well.
+        default: if !budget.resetWasProvoked(at: connections.now) { failLater(.enhanceYourCalm) }
+        }
+    }
+
+    func goAwayWasWritten(code: UInt32) {
+        if code != 0 { errorCode = code }
+    }
+}

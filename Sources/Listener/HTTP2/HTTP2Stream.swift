@@ -1,0 +1,419 @@
+internal import HTTP1
+internal import HTTP2
+internal import HTTPTypes
+internal import NIOCore
+
+/// One stream of an HTTP/2 connection: what comes on it to request parts, response parts to what goes out. It has no
+/// channel of its own.
+final class HTTP2Stream: MessageCodec, TimedConnection {
+    let id: Int32
+    let settings: ListenerSettings
+    /// Nil when the stream has gone.
+    private(set) var connection: HTTP2Connection?
+    let connections: ConnectionSet
+    var exchanges: ExchangeHandler?
+
+    private var incoming = HTTP2IncomingBody()
+    /// The client has ended its side.
+    private(set) var clientHasEnded = false
+    /// Parts that came before the request was released; nil from then on.
+    private var buffered: [RequestPart]? = []
+    /// The part of the body that waits until the service wants more of it.
+    var input = HTTP2StreamInput()
+    private var isHead = false
+    /// An extended CONNECT: its client may be silent for as long as it likes.
+    private var isConnect = false
+    /// The stream carries a WebSocket's bytes.
+    private(set) var isTunnel = false
+    private var continueIsDue = false
+    private var outgoing = HTTP2OutgoingBody()
+    private var output = HTTP2StreamOutput()
+    /// The response's head, which ends the stream when nothing follows it before it is flushed.
+    private var unwrittenHead: HTTP2FieldList?
+    private var trailers: HTTPFields?
+    /// The error that the stream ends with behind its response.
+    private var endError: HTTP2Error?
+    private(set) var isOver = false
+    /// The rest of the request is of no interest.
+    private var hasFailed = false
+
+    var setIndex = -1
+    var nextDeadline: NIODeadline { min(deadline, rate.deadline, reader.deadline) }
+    /// For what is to come from the client, and whether it is awaited.
+    var deadline = NIODeadline.distantFuture
+    var isReading = false
+    /// Of the body that is coming.
+    var rate: LeastRate
+    /// Whether the client is awaited among those streams that ``HTTP2Connection/uploads`` is of.
+    var isAwaited = false
+    var excuses = HTTP2Excuses()
+    /// For a client that is slow to take its response.
+    var reader: HTTP2SlowReader
+    /// Bytes of the body that came in the present read.
+    var arrivedBytes = 0
+    /// Whether the connection calls ``readCompleted()`` at the end of the read.
+    var isTouched = false
+
+    init(_ id: Int32, _ settings: ListenerSettings, connection: HTTP2Connection, connections: ConnectionSet) {
+        self.id = id
+        self.settings = settings
+        self.connection = connection
+        self.connections = connections
+        rate = LeastRate(settings.leastRate, grace: settings.leastRateGrace)
+        reader = HTTP2SlowReader(settings)
+        connections.insert(self)
+    }
+
+    /// The stream has gone.
+    func close() {
+        guard let connection else { return }
+        isOver = true
+        stopMeasuring()
+        if reader.stopWaiting() { connection.endWaiting(at: connections.now) }
+        connection.took(input.parts)
+        connections.remove(self)
+        dropOutput()
+        buffered = nil
+        exchanges?.detach()
+        exchanges = nil
+        self.connection = nil
+    }
+
+    // MARK: Requests
+
+    func begin(_ head: HTTP2RequestHead, endStream: Bool) {
+        isReading = false
+        clientHasEnded = endStream
+        isHead = head.request.method == .head
+        isConnect = head.request.method == .connect
+        continueIsDue = head.expectsContinue && !endStream
+        pass(.head(head.request))
+        let isGood = take { () throws(HTTP1Fault) in
+            try incoming.begin(contentLength: head.contentLength, endStream: endStream)
+        }
+        guard isGood, !endStream, !isConnect else { return }
+        deadline = connections.now + settings.bodyIdleTimeout
+        rate.begin()
+        if rate.isMeasuring { connection?.uploads.join() }
+    }
+
+    /// The head is none of a request.
+    func refuse(_ fault: HTTP1Fault, endStream: Bool) {
+        clientHasEnded = endStream
+        fail(.http(fault))
+    }
+
+    /// Trailers have come. They end the body; no field of theirs goes on.
+    func trailersCame(_ fault: HTTP1Fault?, endStream: Bool) {
+        clientHasEnded = clientHasEnded || endStream
+        take { () throws(HTTP1Fault) in
+            // RFC 9113 §8.5: on a stream that is a connection there is nothing but DATA. §8.1: trailers are the end.
+            guard !isConnect, endStream else { throw .malformedField }
+            if let fault { throw fault }
+            return try incoming.end()
+        }
+    }
+
+    func receive(_ part: ByteBuffer) {
+        guard !isOver, !hasFailed else { return }
+        isReading = false
+        arrivedBytes += part.readableBytes
+        take { () throws(HTTP1Fault) in try incoming.take(part, endStream: false) }
+    }
+
+    func receiveEnd() {
+        clientHasEnded = true
+        take { () throws(HTTP1Fault) in try incoming.end() }
+    }
+
+    /// The client has reset the stream.
+    func wasReset() {
+        isOver = true
+        stopMeasuring()
+        buffered = nil
+    }
+
+    @discardableResult
+    private func take(_ body: () throws(HTTP1Fault) -> HTTP2IncomingBody.Parts) -> Bool {
+        guard !isOver, !hasFailed else { return false }
+        do throws(HTTP1Fault) {
+            pass(try body())
+            return true
+        } catch {
+            fail(.http(error))
+            return false
+        }
+    }
+
+    private func pass(_ parts: HTTP2IncomingBody.Parts) {
+        if let body = parts.body {
+            continueIsDue = false
+            pass(.body(body))
+        }
+        if parts.hasEnded {
+            deadline = .distantFuture
+            stopMeasuring()
+            continueIsDue = false
+            pass(.end)
+        }
+    }
+
+    private func pass(_ part: RequestPart) {
+        guard buffered == nil else {
+            buffered?.append(part)
+            return
+        }
+        guard let exchanges else { return }
+        switch part {
+        case .body(let body) where exchanges.isPaused || !input.isEmpty:
+            input.store(body)
+            connection?.store()
+        case .body(let body):
+            deliver(body, to: exchanges)
+        case .end where !input.isEmpty:
+            input.hasEnded = true
+        case .end, .head:
+            exchanges.receive(part)
+        }
+    }
+
+    private func deliver(_ body: ByteBuffer, to exchanges: ExchangeHandler) {
+        exchanges.receive(.body(body))
+        let count = input.consumed(body.readableBytes, isPaused: exchanges.isPaused)
+        connection?.consumed(count, of: id)
+    }
+
+    /// Lets the service have the request: all that came in one read with it has been seen.
+    func release() {
+        guard let parts = buffered, !isOver else { return }
+        // `content-length: 0` is believed when the stream has ended: no body may follow.
+        guard !incoming.owesEmptyEnd else { return }
+        buffered = nil
+        for part in parts { pass(part) }
+        exchanges?.readComplete()
+        // By now the service has seen the head, and has not refused the request.
+        guard continueIsDue, !outgoing.hasBegun, !isOver else { return }
+        continueIsDue = false
+        connection?.sendContinue(id)
+    }
+
+    /// The read that brought something for this stream is at its end.
+    func readCompleted() {
+        measureArrived()
+        if buffered != nil { release() } else { exchanges?.readComplete() }
+        resume()
+    }
+
+    func resume() {
+        while let exchanges, !exchanges.isPaused, let body = input.take() {
+            connection?.took(input.forgetParts())
+            deliver(body, to: exchanges)
+            if input.isEmpty, input.hasEnded {
+                input.hasEnded = false
+                exchanges.receive(.end)
+            }
+        }
+        guard let exchanges, !isOver else { return }
+        guard exchanges.wantsBody() else { return }
+        let count = input.consumed(0, isPaused: false)
+        if count > 0 { connection?.consumed(count, of: id) }
+        awaitBytes()
+    }
+
+    private func awaitBytes() {
+        isReading = true
+        if incoming.isOpen, !hasFailed, !outgoing.hasEnded, !isConnect {
+            deadline = connections.now + settings.bodyIdleTimeout
+        }
+        guard rate.isMeasuring else { return }
+        let now = connections.now
+        rate.wait(at: now)
+        if !isAwaited { connection?.uploads.wait(at: now) }
+        isAwaited = true
+    }
+
+    /// Answers if that is still possible, and wants no more of the client's.
+    func fail(_ fault: ListenerFault) {
+        guard !isOver else { return }
+        hasFailed = true
+        deadline = .distantFuture
+        stopMeasuring()
+        buffered = nil
+        continueIsDue = false
+        guard !outgoing.hasBegun else { return reset(.protocolError) }
+        // RFC 9113 §8.1.1: a malformed request is a stream error, whatever is answered before.
+        if fault.isMalformed { endError = .protocolError }
+        exchanges?.fail(fault)
+    }
+
+    // MARK: Responses
+
+    func write(_ part: ResponsePart) {
+        guard !isOver, connection != nil else { return }
+        switch part {
+        case .head(let head):
+            beginHead(isTunnel: head.status == .switchingProtocols) { list in
+                isTunnel
+                    ? HTTP2ResponseHead(switching: head, to: list)
+                    : HTTP2ResponseHead(head, toHead: isHead, to: list)
+            }
+        case .body(let body): writeBody(body)
+        case .end(let trailers): writeEnd(trailers)
+        }
+    }
+
+    var sendsLines: Bool { true }
+
+    func writeHead(_ status: HTTPResponse.Status, _ lines: EndToEndLines, requestID: String, closes: Bool) {
+        guard !isOver, connection != nil else { return }
+        beginHead(isTunnel: false) { list in
+            HTTP2ResponseHead(status, lines, requestID: requestID, toHead: isHead, to: list)
+        }
+    }
+
+    private func beginHead(isTunnel: Bool, _ write: (HTTP2FieldList) -> HTTP2ResponseHead) {
+        self.isTunnel = isTunnel
+        let list = connections.takeFieldList()
+        let head = write(list)
+        // Body parts that follow the response's head are a conversation and not an upload. They may pause as long as an
+        // idle body may.
+        stopMeasuring()
+        outgoing.begin(head)
+        continueIsDue = false
+        unwrittenHead = list
+    }
+
+    private func writeBody(_ body: ByteBuffer) {
+        guard outgoing.hasBody, body.readableBytes > 0 else { return }
+        guard outgoing.take(body.readableBytes) else { return reset(.internalError) }
+        sendHead()
+        output.append(body)
+        connection?.resumeBody(id)
+        guard output.isTooMuch else { return }
+        changeWritability(false)
+        connection?.scheduleFlush()
+    }
+
+    private func sendHead(isWhole: Bool = false) {
+        guard let list = unwrittenHead.take() else { return }
+        connection?.sendHead(id, list, isWhole: isWhole)
+        connections.giveBack(list)
+    }
+
+    func flush() {
+        sendHead()
+        connection?.scheduleFlush()
+    }
+
+    func flushEnded() {
+        sendHead()
+        connection?.scheduleFlush(settling: self)
+    }
+
+    private func writeEnd(_ trailers: HTTPFields?) {
+        // A body shorter than was announced must not look like a whole one.
+        guard outgoing.end() else { return reset(.internalError) }
+        if outgoing.hasBody { self.trailers = trailers }
+        isTunnel = false
+        output.hasEnded = true
+        // RFC 9113 §8.1: the client need not send what is left of its request.
+        if !clientHasEnded { deadline = .distantFuture }
+        sendHead(isWhole: self.trailers == nil && endError == nil)
+        connection?.resumeBody(id)
+    }
+
+    /// See ``HTTP2SessionReceiver/nextBody(_:atMost:)``.
+    func nextBody(atMost most: Int, _ session: HTTP2Session) -> HTTP2BodyStep? {
+        guard let step = output.next(atMost: most) else { return nil }
+        guard step.next == .end else { return step }
+        if let trailers {
+            let list = connections.takeFieldList()
+            list.write(trailers: trailers)
+            session.sendTrailers(id, list)
+            connections.giveBack(list)
+        } else if let endError {
+            session.reset(id, endError)
+        } else {
+            return step
+        }
+        return HTTP2BodyStep(count: step.count, next: .other)
+    }
+
+    func takeBody(atMost most: Int) -> ByteBuffer { output.take(atMost: most) }
+
+    /// The client need not send what is left of its request (RFC 9113 §8.1).
+    func endWasWritten(_ session: HTTP2Session) {
+        if !clientHasEnded { session.reset(id, .noError) }
+    }
+
+    /// RST_STREAM went out, whoever wanted it.
+    func resetWasWritten() { isOver = true }
+
+    func reset(_ error: HTTP2Error) {
+        guard !isOver, let connection else { return }
+        // The client gets the beginning of a response that is broken off, as far as it takes it at once.
+        if error == .internalError { sendHead() } else { dropOutput() }
+        isOver = true
+        stopMeasuring()
+        connection.reset(self, error)
+        exchanges?.disconnect()
+    }
+
+    func dropOutput() {
+        if let list = unwrittenHead.take() { connections.giveBack(list) }
+        output.removeAll()
+    }
+
+    /// Whoever closes a stream that is not at its end breaks its response off.
+    func breakOff() { reset(outgoing.hasEnded ? .noError : .internalError) }
+
+    // MARK: The client's reading
+
+    /// Whether the service hears that the client has taken enough to go on.
+    func hasRoomAgain() -> Bool { output.isHeldBack && output.hasRoom && !isOver }
+
+    func changeWritability(_ isWritable: Bool) {
+        guard output.isHeldBack == isWritable else { return }
+        output.isHeldBack = !isWritable
+        reader.isBlocked = !isWritable
+        // A WebSocket has its own limit for the time in which nothing moves.
+        if !isTunnel { waitForReader() }
+        exchanges?.writabilityChanged(isWritable)
+    }
+
+    func responseWaits() -> Bool {
+        // A stream of which all has been sent is closed by now.
+        guard outgoing.hasEnded, !isOver, connection != nil else { return false }
+        reader.finish()
+        waitForReader()
+        return true
+    }
+
+    // MARK: Ends
+
+    /// Nothing of the connection can be trusted any more; the service gives up what it does for this stream.
+    func connectionFailed() {
+        isOver = true
+        buffered = nil
+        exchanges?.disconnect()
+    }
+
+    /// The connection drains; its streams finish.
+    func drain() {}
+    /// The connection closes, and its streams with it.
+    func closeNow() {}
+
+    /// A WebSocket is to be closed now.
+    func closeTunnel() { exchanges?.mustClose() }
+}
+
+extension ListenerFault {
+    /// Whether no HTTP/2 message can be like that. One that is too long, too slow or not served is well formed.
+    fileprivate var isMalformed: Bool {
+        guard case .http(let fault) = self else { return false }
+        switch fault {
+        case .fieldsTooLarge, .tooManyFields, .targetTooLong, .unsupportedExpectation: return false
+        default: return true
+        }
+    }
+}
