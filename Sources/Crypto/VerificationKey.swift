@@ -16,6 +16,9 @@ package final class VerificationKey: @unchecked Sendable {
     package let algorithm: SignatureAlgorithm
     private let material: Material
     private let signatureByteCount: Int
+    /// A SHA-256 of the public key and its algorithm, the same for the same key whatever names it goes by. Nil for a
+    /// secret.
+    package let fingerprint: [UInt8]?
 
     /// Takes over `key`, also when it throws.
     init(owning key: OpaquePointer, algorithm: SignatureAlgorithm) throws(CryptographyError) {
@@ -27,6 +30,7 @@ package final class VerificationKey: @unchecked Sendable {
         if !isCopied { EVP_MD_CTX_free(context) }
         self.material = .publicKey(key, prepared: isCopied ? context : nil)
         self.algorithm = algorithm
+        self.fingerprint = Self.fingerprint(of: key, algorithm)
         self.signatureByteCount =
             switch algorithm.keyType {
             case .rsa: Int(EVP_PKEY_get_size(key))
@@ -38,6 +42,7 @@ package final class VerificationKey: @unchecked Sendable {
     private init(secret: Secret, algorithm: SignatureAlgorithm) {
         self.material = .secret(secret)
         self.algorithm = algorithm
+        self.fingerprint = nil
         self.signatureByteCount = algorithm.codeByteCount
     }
 
@@ -94,6 +99,19 @@ package final class VerificationKey: @unchecked Sendable {
         case (.secret(let secret), .secret(let otherSecret)): return secret == otherSecret
         default: return false
         }
+    }
+
+    /// Of the key's SubjectPublicKeyInfo (RFC 5280, 4.1); nil if OpenSSL cannot write it.
+    private static func fingerprint(of key: OpaquePointer, _ algorithm: SignatureAlgorithm) -> [UInt8]? {
+        var encoded: UnsafeMutablePointer<UInt8>?
+        let count = i2d_PUBKEY(key, &encoded)
+        defer {
+            gatehouse_free(encoded)
+            clearErrors()
+        }
+        guard count > 0, let encoded else { return nil }
+        return SHA256.hash(
+            Array(algorithm.rawValue.utf8) + [0] + UnsafeBufferPointer(start: encoded, count: Int(count)))
     }
 
     private func check(

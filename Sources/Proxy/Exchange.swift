@@ -57,11 +57,11 @@ final class Exchange {
         if let tracer = service.tracer, log.trace == nil { log.trace = tracer.begin(request.head) }
         let context = context(keysWereLookedUp: keysWereLookedUp, attributes: attributes)
         let (tokens, began) = (service.tokens, log.trace?.isSampled == true ? NIODeadline.now() : nil)
-        let (hits, misses) = (tokens.hitCount, tokens.missCount)
+        let (hits, misses, shared) = (tokens.hitCount, tokens.missCount, tokens.sharedCount)
         let decision = service.plan.gate.decide(request.head, context, cache: tokens, keySets: service.keySets)
         if tokens.hitCount != hits { service.metrics.tokenCacheHit() }
         if tokens.missCount != misses {
-            service.metrics.tokenCacheMiss()
+            service.metrics.tokenCacheMiss(isShared: tokens.sharedCount != shared)
             if let began { log.trace?.verification = (began, .now()) }
         }
         switch consume decision {

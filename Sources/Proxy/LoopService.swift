@@ -49,7 +49,7 @@ final class LoopService {
         if let previous, previous.plan.tokenRules == plan.tokenRules {
             self.tokens = previous.tokens
         } else {
-            self.tokens = TokenCache()
+            self.tokens = TokenCache(signatures: plan.signatures)
         }
         if let list = plan.revocations?.current { tokens.revocations = list }
         self.keySets = plan.keyServices.map(\.currentSet)

@@ -52,6 +52,8 @@ package struct ServingPlan: Sendable {
     var accessSampler: AccessSampler?
     /// Nil where no spans are made.
     package var tracing: TraceService?
+    /// The same in all plans of a process. Nil where it has only one event loop.
+    let signatures: VerifiedSignatures?
     /// The same in all plans of a process.
     let drainedServers: DrainedServers
     /// The same in all plans of a process.
@@ -73,7 +75,8 @@ package struct ServingPlan: Sendable {
         directCalls: DirectCognitoCalls? = nil, directApplications: ApplicationTally, audit: AuditTrail? = nil,
         trustedProxies: TrustedProxies? = nil, assertionKeys: AssertionKeyService? = nil,
         sessionKeys: SessionKeyService? = nil, revocations: RevocationService? = nil, accessLog: AccessLog? = nil,
-        accessSampler: AccessSampler? = nil, tracing: TraceService? = nil, drainedServers: DrainedServers,
+        accessSampler: AccessSampler? = nil, tracing: TraceService? = nil, signatures: VerifiedSignatures? = nil,
+        drainedServers: DrainedServers,
         recent: RecentEvents, tokenRules: TokenRules, requestLimit: Int, addressLimit: Int,
         requestsInFlight: RequestsInFlight, logger: Logger
     ) {
@@ -99,6 +102,7 @@ package struct ServingPlan: Sendable {
         self.accessLog = accessLog
         self.accessSampler = accessSampler
         self.tracing = tracing
+        self.signatures = signatures
         self.drainedServers = drainedServers
         self.recent = recent
         self.tokenRules = tokenRules

@@ -55,6 +55,7 @@ struct MetricsTests {
             loop.sent(bytes: 20)
             loop.tokenCacheHit()
             loop.tokenCacheMiss()
+            for _ in 0..<2 { loop.tokenCacheMiss(isShared: true) }
             loop.upstreamConnectionOpened(0)
             loop.upstreamConnectionReused(1)
             loop.upstreamFailed(1)
@@ -77,6 +78,7 @@ struct MetricsTests {
             #"gatehouse_direct_cognito_calls_total{operation="other"} 4"#,
             "gatehouse_client_received_bytes_total 20", "gatehouse_client_sent_bytes_total 40",
             #"gatehouse_token_cache_total{result="hit"} 2"#, #"gatehouse_token_cache_total{result="miss"} 2"#,
+            #"gatehouse_token_cache_total{result="shared"} 4"#,
             #"gatehouse_upstream_connections_opened_total{upstream="main"} 2"#,
             #"gatehouse_upstream_connections_reused_total{upstream="files"} 2"#,
             #"gatehouse_upstream_failures_total{upstream="files"} 2"#,

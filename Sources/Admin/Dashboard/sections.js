@@ -165,12 +165,13 @@ function showCapacity(status, readings) {
   ];
   const plain = (name, text, kind = "") => [name, { text, kind: `number ${kind}`.trim() }];
   const cache = (result) => readings.increase("gatehouse_token_cache_total", LONG, (labels) => labels.result === result);
+  const verified = cache("hit") + cache("shared");
   const lost = readings.total("gatehouse_log_lines_lost_total");
   const rows = [
     limited("requests in flight", requests.in_flight, requests.limit),
     limited("connections", connections.open, connections.limit),
     limited("stored revocations", revocations.held, revocations.limit),
-    plain("tokens found verified already", percent(cache("hit"), cache("hit") + cache("miss"))),
+    plain("tokens found verified already", percent(verified, verified + cache("miss"))),
     plain("log lines lost", count(lost), lost > 0 ? "bad" : ""),
   ];
   if (status.outbox) rows.push(plain("messages to backends", `${count(status.outbox.waiting)} waiting, ${count(status.outbox.lost)} lost`));

@@ -55,7 +55,8 @@ actor RunningGateway {
         for _ in curls { _ = metrics.makeLoopMetrics() }
         let maker = SnapshotMaker(
             curls: curls, directory: directory, metrics: metrics, logs: logs, tracing: tracing,
-            spanTally: status.spanTally, drainedServers: status.drainedServers, recent: status.recent)
+            spanTally: status.spanTally, signatures: curls.count > 1 ? VerifiedSignatures() : nil,
+            drainedServers: status.drainedServers, recent: status.recent)
         do {
             let snapshot = try await maker.make(settings, after: nil)
             metrics.use(snapshot.metrics)

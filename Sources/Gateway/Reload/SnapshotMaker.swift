@@ -27,6 +27,7 @@ struct SnapshotMaker: Sendable {
     let logs: GatewayLogs
     let tracing: CurrentTracing
     let spanTally: SpanTally
+    let signatures: VerifiedSignatures?
     let drainedServers: DrainedServers
     let recent: RecentEvents
     let accountTally = AccountTally(expected: AccountTally.Key.expected)
@@ -100,7 +101,7 @@ struct SnapshotMaker: Sendable {
             revocations: revocations,
             accessLog: settings.logging.accessLog ? accessLog : nil,
             accessSampler: AccessSampler(settings, routes: gate.rules.map(\.name)), tracing: tracing,
-            drainedServers: drainedServers, recent: recent,
+            signatures: signatures, drainedServers: drainedServers, recent: recent,
             tokenRules: TokenRules(settings, issuers: issuers, gate: gate),
             requestLimit: settings.limits.requests, addressLimit: settings.limits.requestsPerAddress,
             requestsInFlight: previous?.plan.requestsInFlight ?? RequestsInFlight(), logger: logger)

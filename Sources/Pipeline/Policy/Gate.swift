@@ -202,7 +202,8 @@ package struct Gate: Sendable {
         }
         let token = value.utf8.span.extracting(droppingFirst: prefix)
         switch verifier.verify(
-            token, accepting: acceptance, keys: keys, headers: cache.headers, now: context.now)
+            token, accepting: acceptance, keys: keys, headers: cache.headers, signatures: cache.signatures,
+            now: context.now)
         {
         case .rejected(let reason):
             return .refuse(Self.refusal(reason))

@@ -56,17 +56,32 @@ struct CompactToken {
     /// The key of the set that made the signature: the one of its `kid` that is for its `alg`, whatever the others are
     /// (RFC 8725, 3.1). Nil where the set has none of this `kid`.
     ///
-    /// - Parameter token: what this was made of.
+    /// - Parameters:
+    ///   - token: what this was made of.
+    ///   - signatures: those known to be right, where some are known.
     func key(
         of header: TokenHeader, in keySet: KeySet, among algorithms: [SignatureAlgorithm],
-        token: borrowing Span<UInt8>
+        token: borrowing Span<UInt8>, signatures: LoopSignatures? = nil
     ) throws(RejectReason) -> VerificationKey? {
         guard let algorithm = header.algorithm(among: algorithms) else { throw .algorithmNotAllowed }
         guard let keys = keySet.keys(id: header.keyID) else { return nil }
         guard let key = keys.first(where: { $0.algorithm == algorithm }) else { throw .algorithmNotAllowed }
-        let signed = token.extracting(first: signedCount)
-        guard key.verify(signature: signature, of: signed, algorithm: algorithm) else { throw .badSignature }
+        guard isSigned(token, by: key, algorithm, signatures) else { throw .badSignature }
         return key
+    }
+
+    private func isSigned(
+        _ token: borrowing Span<UInt8>, by key: VerificationKey, _ algorithm: SignatureAlgorithm,
+        _ signatures: LoopSignatures?
+    ) -> Bool {
+        guard let signatures, let digest = signatures.digest(of: token, key: key) else {
+            return key.verify(signature: signature, of: token.extracting(first: signedCount), algorithm: algorithm)
+        }
+        if signatures.isKnown(digest) { return true }
+        let signed = token.extracting(first: signedCount)
+        guard key.verify(signature: signature, of: signed, algorithm: algorithm) else { return false }
+        signatures.remember(digest)
+        return true
     }
 
     private static func object(_ bytes: [UInt8], else reason: RejectReason) throws(RejectReason) -> JSONObject {

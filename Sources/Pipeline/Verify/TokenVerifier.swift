@@ -34,19 +34,22 @@ package struct TokenVerifier: Sendable {
         _ token: some Collection<UInt8>, accepting: TokenAcceptance, keys: (_ issuerIndex: Int) -> KeySet?, now: Int64
     ) -> Verdict {
         let token = Array(token)
-        return verify(token.span, accepting: accepting, keys: keys, headers: nil, now: now)
+        return verify(token.span, accepting: accepting, keys: keys, headers: nil, signatures: nil, now: now)
     }
 
     /// The same of bytes that are somewhere already.
     ///
-    /// - Parameter headers: those of the event loop.
+    /// - Parameters:
+    ///   - headers: those of the event loop.
+    ///   - signatures: the event loop's access to those that any loop has verified.
     package func verify(
         _ token: borrowing Span<UInt8>, accepting: TokenAcceptance, keys: (_ issuerIndex: Int) -> KeySet?,
-        headers: TokenHeaders?, now: Int64
+        headers: TokenHeaders?, signatures: LoopSignatures? = nil, now: Int64
     ) -> Verdict {
         guard token.count <= maximumTokenBytes else { return .rejected(.tokenTooLarge) }
         do throws(RejectReason) {
-            return try judge(token, accepting: accepting, keys: keys, headers: headers, now: now)
+            return try judge(
+                token, accepting: accepting, keys: keys, headers: headers, signatures: signatures, now: now)
         } catch {
             return .rejected(error)
         }
@@ -54,7 +57,7 @@ package struct TokenVerifier: Sendable {
 
     private func judge(
         _ text: borrowing Span<UInt8>, accepting: TokenAcceptance, keys: (Int) -> KeySet?, headers: TokenHeaders?,
-        now: Int64
+        signatures: LoopSignatures?, now: Int64
     ) throws(RejectReason) -> Verdict {
         let token = try CompactToken(text, headers: headers)
         let claims = try token.claims()
@@ -66,7 +69,8 @@ package struct TokenVerifier: Sendable {
         // Also without keys: they are not fetched for a token that none of them can verify.
         guard header.algorithm(among: issuer.algorithms) != nil else { throw .algorithmNotAllowed }
         guard let keySet = keys(index),
-            let key = try token.key(of: header, in: keySet, among: issuer.algorithms, token: text)
+            let key = try token.key(
+                of: header, in: keySet, among: issuer.algorithms, token: text, signatures: signatures)
         else { return .needsKeys(issuerIndex: index, keyID: header.keyID) }
         if !headerIsKnown { headers?.remember(header, text.extracting(first: token.headerCount)) }
         var verified = try ClaimsCheck(issuer: issuer, accepting: accepting, now: now)

@@ -82,6 +82,8 @@ package final class VerifiedTokenCache<Extra> {
 
     /// The headers of verified tokens, including tokens that are no longer cached.
     let headers = TokenHeaders()
+    /// Nil where the process has only one event loop.
+    let signatures: LoopSignatures?
 
     /// How many tokens are held, and about how many bytes they take.
     package var count: Int { index.count }
@@ -89,8 +91,14 @@ package final class VerifiedTokenCache<Extra> {
     /// How often a lookup found its token, and how often not.
     package private(set) var hitCount = 0
     package private(set) var missCount = 0
+    /// Of those that were not found, how many had a signature that the process knew.
+    package var sharedCount: Int { signatures?.foundCount ?? 0 }
 
-    package init(maximumEntries: Int = 10_000, maximumBytes: Int = 64 << 20) {
+    /// - Parameter signatures: those that any event loop has verified.
+    package init(
+        maximumEntries: Int = 10_000, maximumBytes: Int = 64 << 20, signatures: VerifiedSignatures? = nil
+    ) {
+        self.signatures = signatures.map(LoopSignatures.init)
         self.maximumEntries = maximumEntries
         self.maximumBytes = maximumBytes
     }

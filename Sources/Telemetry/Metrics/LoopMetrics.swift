@@ -43,6 +43,7 @@ package final class LoopMetrics: Sendable {
     let stalledMicroseconds: Counter
     let tokenCacheHits: Counter
     let tokenCacheMisses: Counter
+    let sharedSignatures: Counter
 
     private let denialIndexes: [String: Int]
     private let refusalIndexes: [String: Int]
@@ -97,6 +98,7 @@ package final class LoopMetrics: Sendable {
         stalledMicroseconds = earlier?.stalledMicroseconds ?? Counter()
         tokenCacheHits = earlier?.tokenCacheHits ?? Counter()
         tokenCacheMisses = earlier?.tokenCacheMisses ?? Counter()
+        sharedSignatures = earlier?.sharedSignatures ?? Counter()
         denialIndexes = Self.indexes(of: labels.denialReasons)
         directIndexes = Self.indexes(of: labels.directCognitoOperations)
     }
@@ -193,7 +195,10 @@ package final class LoopMetrics: Sendable {
     }
 
     package func tokenCacheHit() { tokenCacheHits.add() }
-    package func tokenCacheMiss() { tokenCacheMisses.add() }
+    /// - Parameter isShared: whether the process knew the token's signature.
+    package func tokenCacheMiss(isShared: Bool = false) {
+        (isShared ? sharedSignatures : tokenCacheMisses).add()
+    }
 
     /// `upstream` is the upstream's index in ``MetricsLabels``, here and below.
     package func upstreamConnectionOpened(_ upstream: Int) { upstreamOpened.add(at: upstream) }

@@ -143,7 +143,8 @@ package final class MetricsRegistry: Sendable {
         text.family(
             .directCognitoCalls, labels.directCognitoOperations, other: "other", sum(loops, labels, \.directCognito))
         text.family(
-            .tokenCache, ["hit", "miss"], [sum(loops, \.tokenCacheHits), sum(loops, \.tokenCacheMisses)])
+            .tokenCache, ["hit", "shared", "miss"],
+            [sum(loops, \.tokenCacheHits), sum(loops, \.sharedSignatures), sum(loops, \.tokenCacheMisses)])
     }
 
     private func writeClients(_ loops: [LoopMetrics], _ labels: MetricsLabels, to text: inout PrometheusText) {
