@@ -174,6 +174,37 @@ def test_a_session_that_a_client_offers_again_is_served(start_gateway, authority
             session = tls.session
 
 
+def resume(port: int, context: ssl.SSLContext, session=None) -> tuple[bool, ssl.SSLSession]:
+    """Whether the session was resumed, and the one that the server gave."""
+    with handshake(port, context, session=session) as tls:
+        assert get(tls).startswith(b"HTTP/1.1 200 ")
+        return tls.session_reused, tls.session
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3], ids=["1.2", "1.3"])
+@pytest.mark.parametrize("names", [["api.test"], ["other.test", "api.test"]], ids=["one", "two"])
+def test_tickets_resume_sessions_on_every_loop_and_across_a_reload(start_gateway, authority, version, names):
+    listener = tls_listener(*(authority.issue(name) for name in names))
+    gateway = start_gateway({**listener, "threads": 4})
+    context = client_context(authority)
+    context.minimum_version = context.maximum_version = version
+    reused, session = resume(gateway.port, context)
+    assert not reused
+    # Each connection comes to another event loop.
+    for _ in range(4):
+        reused, newer = resume(gateway.port, context, session)
+        assert reused
+    gateway.reload({"limits": {"header_count": 50}})
+    assert resume(gateway.port, context, session)[0], "a ticket from before the reload"
+    assert resume(gateway.port, context, newer)[0]
+    # Other certificates are other keys: the old tickets are no error, and no session.
+    listener["listeners"][0]["tls"]["certificates"] = [authority.issue("api.test", "new").settings()]
+    gateway.reload(listener)
+    reused, session = resume(gateway.port, context, session)
+    assert not reused
+    assert resume(gateway.port, context, session)[0]
+
+
 def test_plain_http_on_a_tls_port_gets_no_answer(start_gateway, authority, own_recorder):
     gateway = start_gateway(tls_listener(authority.issue("api.test")))
     with raw.RawConnection(gateway.port) as connection:

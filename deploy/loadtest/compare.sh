@@ -9,8 +9,10 @@
 #   --quick       3 rounds of 1 s, fewer idle connections: under five minutes. To see that it works, not to judge.
 #   --json FILE   the figures as JSON as well
 #   --cases       only these: hot-token many-tokens new-tokens body-10k body-1m upload-64k tls-http1 tls-http2
-#                 hot-token-1000; telemetry, which is hot-token at Gatehouse alone, with nothing but metrics and with an
-#                 access log in a file and one trace in ten sent away; and for memory idle idle-tls burst
+#                 hot-token-1000; with a connection for each request connections connections-tls connections-tls-resumed
+#                 connections-tls12 connections-tls12-resumed; telemetry, which is hot-token at Gatehouse alone, with
+#                 nothing but metrics and with an access log in a file and one trace in ten sent away; and for memory
+#                 idle idle-tls burst
 #
 # Environment: GATEHOUSE_BINARY (default: a release build), ROUNDS (5), SECONDS_EACH (5).
 # The exit status is 1 when a measurement failed, not when a ratio is missed: the table says which are.
@@ -21,7 +23,9 @@ set -euo pipefail
 # shellcheck source=deploy/loadtest/proxies.sh
 . "$loadtest/proxies.sh"
 
-all_cases="hot-token many-tokens new-tokens body-10k body-1m upload-64k tls-http1 tls-http2 hot-token-1000 telemetry idle idle-tls burst"
+all_cases="hot-token many-tokens new-tokens body-10k body-1m upload-64k tls-http1 tls-http2 hot-token-1000"
+all_cases+=" connections connections-tls connections-tls-resumed connections-tls12 connections-tls12-resumed"
+all_cases+=" telemetry idle idle-tls burst"
 cases=$all_cases
 rounds=${ROUNDS:-5} seconds=${SECONDS_EACH:-5} idle_connections=4000 settling=10 json=
 # Each token costs a signature of about 0.3 ms before the rounds; a round of new-tokens ends with its last token.
@@ -90,7 +94,7 @@ problem() { echo "$*" | tee -a "$work/problems" >&2; }
 declare -A cannot=() # "CASE PROXY" → why it is skipped
 cannot_tls() {
     local case
-    for case in tls-http1 tls-http2 idle-tls; do cannot[$case $1]=$2; done
+    for case in tls-http1 tls-http2 connections-tls{,12}{,-resumed} idle-tls; do cannot[$case $1]=$2; done
 }
 for proxy in "${proxies[@]}"; do
     start_proxy "$proxy"
@@ -136,6 +140,9 @@ load_h2load() {
         END { print NR, failures + 0, seconds, times[int((NR + 1) / 2)] + 0, times[int(NR * 0.99) + 1] + 0 }'
 }
 
+# load_handshakes PORT SECONDS VERSION [--resumed]: the same with a TLS connection for each request.
+load_handshakes() { "${on_others[@]}" python3 "$loadtest/handshakes.py" "$1" "$hot" "${@:2}"; }
+
 # load CASE PROXY ROUND SECONDS: one round of a case.
 load() {
     local plain=${port[$2]} tls=${tls_port[$2]}
@@ -149,6 +156,11 @@ load() {
     upload-64k) UPLOAD=65536 load_wrk "$plain" /api/upload 64 "$4" ;;
     tls-http1) load_h2load "$tls" "$4" --h1 -c64 ;;
     tls-http2) load_h2load "$tls" "$4" -c16 -m4 ;;
+    connections) CLOSE=1 load_wrk "$plain" /api/items 16 "$4" ;;
+    connections-tls) load_handshakes "$tls" "$4" 1.3 ;;
+    connections-tls-resumed) load_handshakes "$tls" "$4" 1.3 --resumed ;;
+    connections-tls12) load_handshakes "$tls" "$4" 1.2 ;;
+    connections-tls12-resumed) load_handshakes "$tls" "$4" 1.2 --resumed ;;
     esac
 }
 

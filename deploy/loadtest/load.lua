@@ -1,7 +1,8 @@
 -- wrk's requests and, in one line, its figures: "figures requests failures seconds p50 p99", latency in microseconds.
 --
 -- Without environment wrk sends what its command line says. TOKENS names a file of bearer tokens, one to a line, that
--- are sent in turn; with ONCE=1 the run ends when the last was sent. UPLOAD=n posts n bytes.
+-- are sent in turn; with ONCE=1 the run ends when the last was sent. UPLOAD=n posts n bytes. CLOSE=1 opens a connection
+-- for each request.
 local ffi = require("ffi")
 ffi.cdef("typedef struct { long seconds, nanoseconds; } moment; int clock_gettime(int clock, moment *now);")
 
@@ -18,6 +19,8 @@ if upload then
     wrk.body = string.rep("x", upload)
     wrk.headers["Content-Type"] = "application/octet-stream"
 end
+
+if os.getenv("CLOSE") == "1" then wrk.headers["Connection"] = "close" end
 
 local tokens = os.getenv("TOKENS")
 local once = os.getenv("ONCE") == "1"

@@ -24,6 +24,11 @@ WANTED: list[tuple[str, int, str, float, bool]] = [
     ("hot-token", P99, "haproxy", 1.0, False),
     ("hot-token", P99, "envoy", 1.0, False),
     ("body-1m", RPS, "nginx", 0.9, True),
+    ("connections", CPU, "nginx", 1.3, False),
+    *(
+        (f"connections-{tls}", CPU, "nginx", 1.2, False)
+        for tls in ("tls", "tls-resumed", "tls12", "tls12-resumed")
+    ),
     ("telemetry", CPU, "gatehouse", 1.08, False),
 ]
 NAMES = {RPS: "requests/s", P99: "p99", CPU: "CPU per request"}
