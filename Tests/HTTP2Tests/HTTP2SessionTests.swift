@@ -63,6 +63,20 @@ struct HTTP2SessionTests {
         #expect(peer.frames() == [SentFrame(type: 8, flags: 0, stream: 1, payload: RawFrame.word(32_768))])
     }
 
+    @Test("It answers PING, and reports its own that come back")
+    func ping() throws {
+        let peer = try ScriptedReceiver()
+        peer.send(RawFrame.opening)
+        _ = peer.frames()
+        let payload: [UInt8] = [1, 2, 3, 4, 5, 6, 7, 8]
+        peer.send(RawFrame.bytes(6, payload: payload))
+        #expect(peer.frames() == [SentFrame(type: 6, flags: 1, stream: 0, payload: payload)])
+        peer.session.ping(0x0102_0304_0506_0708)
+        #expect(peer.frames() == [SentFrame(type: 6, flags: 0, stream: 0, payload: payload)])
+        peer.send(RawFrame.bytes(6, flags: 1, payload: payload))
+        #expect(peer.events == ["ping \(0x0102_0304_0506_0708)"])
+    }
+
     @Test("Trailers come and go")
     func trailers() throws {
         let peer = try ScriptedReceiver()

@@ -9,10 +9,10 @@
 #   --quick       3 rounds of 1 s, fewer idle connections: under five minutes. To see that it works, not to judge.
 #   --json FILE   the figures as JSON as well
 #   --cases       only these: hot-token many-tokens new-tokens body-10k body-1m upload-64k tls-http1 tls-http2
-#                 hot-token-1000; with a connection for each request connections connections-tls connections-tls-resumed
-#                 connections-tls12 connections-tls12-resumed; telemetry, which is hot-token at Gatehouse alone, with
-#                 nothing but metrics and with an access log in a file and one trace in ten sent away; and for memory
-#                 idle idle-tls burst
+#                 tls-http2-1m tls-http2-upload-64k hot-token-1000; with a connection for each request connections
+#                 connections-tls connections-tls-resumed connections-tls12 connections-tls12-resumed; telemetry, which
+#                 is hot-token at Gatehouse alone, with nothing but metrics and with an access log in a file and one trace
+#                 in ten sent away; and for memory idle idle-tls burst
 #
 # Environment: GATEHOUSE_BINARY (default: a release build), ROUNDS (5), SECONDS_EACH (5).
 # The exit status is 1 when a measurement failed, not when a ratio is missed: the table says which are.
@@ -23,7 +23,8 @@ set -euo pipefail
 # shellcheck source=deploy/loadtest/proxies.sh
 . "$loadtest/proxies.sh"
 
-all_cases="hot-token many-tokens new-tokens body-10k body-1m upload-64k tls-http1 tls-http2 hot-token-1000"
+all_cases="hot-token many-tokens new-tokens body-10k body-1m upload-64k tls-http1 tls-http2"
+all_cases+=" tls-http2-1m tls-http2-upload-64k hot-token-1000"
 all_cases+=" connections connections-tls connections-tls-resumed connections-tls12 connections-tls12-resumed"
 all_cases+=" telemetry idle idle-tls burst"
 cases=$all_cases
@@ -89,12 +90,15 @@ measured() {
 }
 
 touch "$work/figures" "$work/memory" "$work/skipped" "$work/problems"
+head -c 65536 /dev/zero | tr '\0' x >"$work/upload"
 problem() { echo "$*" | tee -a "$work/problems" >&2; }
 
 declare -A cannot=() # "CASE PROXY" → why it is skipped
 cannot_tls() {
     local case
-    for case in tls-http1 tls-http2 connections-tls{,12}{,-resumed} idle-tls; do cannot[$case $1]=$2; done
+    for case in tls-http1 tls-http2{,-1m,-upload-64k} connections-tls{,12}{,-resumed} idle-tls; do
+        cannot[$case $1]=$2
+    done
 }
 for proxy in "${proxies[@]}"; do
     start_proxy "$proxy"
@@ -104,7 +108,7 @@ for proxy in "${proxies[@]}"; do
     elif [ "$(protocol_over_tls "$proxy" --http1.1)" != 1.1 ]; then
         cannot_tls "$proxy" "no HTTP/1.1 over TLS"
     elif [ "$(protocol_over_tls "$proxy" --http2)" != 2 ]; then
-        cannot[tls-http2 $proxy]="no HTTP/2 by ALPN"
+        for case in tls-http2 tls-http2-1m tls-http2-upload-64k; do cannot[$case $proxy]="no HTTP/2 by ALPN"; done
     fi
 done
 
@@ -127,10 +131,11 @@ load_wrk() {
         -H "Authorization: Bearer $hot" "http://127.0.0.1:$1$2" | sed -n 's/^figures //p'
 }
 
-# load_h2load PORT SECONDS OPTION…: the same by h2load over TLS, whose log has a line for each request (time, status, µs).
+# load_h2load PORT PATH SECONDS OPTION…: the same by h2load over TLS, whose log has a line for each request (time, status,
+# µs).
 load_h2load() {
-    local url=https://127.0.0.1:$1/api/items duration=$2
-    shift 2
+    local url=https://127.0.0.1:$1$2 duration=$3
+    shift 3
     rm -f "$work/h2load.log"
     "${on_others[@]}" h2load -t1 -D"$duration" --log-file="$work/h2load.log" -H "Authorization: Bearer $hot" "$@" "$url" \
         >"$work/h2load.out" 2>&1 || return 1
@@ -154,8 +159,10 @@ load() {
     body-10k) load_wrk "$plain" /api/10k 64 "$4" ;;
     body-1m) load_wrk "$plain" /api/1m 64 "$4" ;;
     upload-64k) UPLOAD=65536 load_wrk "$plain" /api/upload 64 "$4" ;;
-    tls-http1) load_h2load "$tls" "$4" --h1 -c64 ;;
-    tls-http2) load_h2load "$tls" "$4" -c16 -m4 ;;
+    tls-http1) load_h2load "$tls" /api/items "$4" --h1 -c64 ;;
+    tls-http2) load_h2load "$tls" /api/items "$4" -c16 -m4 ;;
+    tls-http2-1m) load_h2load "$tls" /api/1m "$4" -c16 -m4 ;;
+    tls-http2-upload-64k) load_h2load "$tls" /api/upload "$4" -c16 -m4 -d "$work/upload" ;;
     connections) CLOSE=1 load_wrk "$plain" /api/items 16 "$4" ;;
     connections-tls) load_handshakes "$tls" "$4" 1.3 ;;
     connections-tls-resumed) load_handshakes "$tls" "$4" 1.3 --resumed ;;

@@ -21,7 +21,7 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
     }
 
     let settings: ListenerSettings
-    private let head: HTTP2HeadReader
+    private let scheme: String
     private let peer: String
     let service: any RequestService
     let connections: ConnectionSet
@@ -66,6 +66,8 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
     private var isSending = false
     /// Something is to be sent even if the client reads nothing.
     private var mustSend = false
+    /// It is idle, and has forgotten what requests had in common.
+    private var isResting = true
     /// It has been told to close, and waits for its WebSockets.
     private var isClosing = false
 
@@ -91,7 +93,7 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
         peer: String, scheme: String, makeExchanges: @escaping (HTTP2Stream) -> ExchangeHandler
     ) throws {
         self.settings = settings
-        self.head = HTTP2HeadReader(limits: settings.head, scheme: scheme)
+        self.scheme = scheme
         self.peer = peer
         self.service = service
         self.connections = connections
@@ -261,7 +263,7 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
     }
 
     func beginReading(areTrailers: Bool) {
-        reading = head
+        reading = HTTP2HeadReader(limits: settings.head, scheme: scheme)
         readsTrailers = areTrailers
     }
 
@@ -273,7 +275,8 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
         guard streams.isEmpty else { return }
         switch phase {
         case .open:
-            deadline = connections.now + (remembers ? briefWait : settings.keepAliveTimeout)
+            deadline = connections.now + briefWait
+            isResting = briefWait == settings.keepAliveTimeout
         case .closing:
             // Not from within the session.
             scheduleFlush()
@@ -487,7 +490,8 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
         guard let context else { return }
         if heads.deadline <= connections.now { return endHead() }
         switch phase {
-        case .open where remembers && briefWait < settings.keepAliveTimeout:
+        case .open where !isResting:
+            isResting = true
             repeated.forget()
             deadline = deadline + (settings.keepAliveTimeout - briefWait)
         case .open, .announced: refuseMore()
@@ -500,12 +504,11 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
         guard phase == .open, streams.isEmpty, heads.deadline == .distantFuture, let context,
             SlowReader.unsentBytes(of: context.channel) == 0
         else { return nil }
-        return deadline - (remembers ? briefWait : settings.keepAliveTimeout)
+        return deadline - (isResting ? settings.keepAliveTimeout : briefWait)
     }
 
     /// How long a connection on which nothing happens remembers what its requests had in common.
     private var briefWait: TimeAmount { min(.seconds(2), settings.keepAliveTimeout) }
-    private var remembers: Bool { repeated.field != nil }
 
     func evict() {
         guard let context else { return }
