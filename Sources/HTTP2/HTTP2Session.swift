@@ -67,7 +67,15 @@ package final class HTTP2Session {
         return receive(bytes)
     }
 
-    fileprivate func took(stream: Int32) { lastStream = max(lastStream, stream) }
+    fileprivate func took(stream: Int32) {
+        lastStream = max(lastStream, stream)
+        // Streams take turns. By default the oldest one goes first for as long as it has anything (RFC 9218 §10), so
+        // that an endless response would hold up all that were asked for later.
+        var priority = nghttp2_extpri()
+        priority.urgency = UInt32(NGHTTP2_EXTPRI_DEFAULT_URGENCY)
+        priority.inc = 1
+        nghttp2_session_change_extpri_stream_priority(session, stream, &priority, 1)
+    }
 
     fileprivate func receiveBody(_ stream: Int32, _ bytes: UnsafeRawBufferPointer) {
         receiver.body(stream, part(bytes))

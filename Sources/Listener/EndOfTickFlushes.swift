@@ -11,6 +11,7 @@ final class EndOfTickFlushes {
     private var spare: [ExchangeHandler] = []
     /// Those of HTTP/2, whose streams are flushed together.
     private var connections: [HTTP2Connection] = []
+    private var isScheduled = false
 
     init(eventLoop: any EventLoop) {
         self.eventLoop = eventLoop
@@ -27,20 +28,22 @@ final class EndOfTickFlushes {
     }
 
     private func schedule() {
-        guard waiting.isEmpty, connections.isEmpty else { return }
+        guard !isScheduled else { return }
+        isScheduled = true
         let bound = NIOLoopBound(self, eventLoop: eventLoop)
         eventLoop.execute { bound.value.flush() }
     }
 
     private func flush() {
+        // A flush may add others, which are for the next time.
+        isScheduled = false
         var turn = spare
         swap(&turn, &waiting)
+        let flushed = connections
+        connections.removeAll(keepingCapacity: true)
         for handler in turn { handler.flushChannel() }
         turn.removeAll(keepingCapacity: true)
         spare = turn
-        guard !connections.isEmpty else { return }
-        let flushed = connections
-        connections.removeAll(keepingCapacity: true)
         for connection in flushed { connection.flushNow() }
     }
 }

@@ -62,6 +62,36 @@ def test_responses_that_nobody_reads_are_not_stored_without_a_limit(start_gatewa
         assert gateway.process.resident_bytes() - before < MOST_STORED, f"{sent} bytes were sent"
 
 
+def test_responses_without_a_body_that_nobody_reads_meet_the_limit_of_streams(start_gateway, own_recorder) -> None:
+    """Each has 6 KB of fields, and is all of its stream: the client asks for more as if it had read them."""
+    gateway = start_gateway({"limits": {"keep_alive_timeout": "1s"}})
+    own_recorder.on(TARGET, answer(200, b"", {"X-Long": "x" * 6_000}))
+    head = h2raw.block(request("HEAD", TARGET))
+    requests, batch = 4_000, 50
+
+    def answered() -> int:
+        return gateway.metric("gatehouse_requests_total")
+
+    assert raw.exchange(gateway.port, "HEAD", TARGET).status == 200
+    before = answered()
+    with connected(gateway) as client, growth(gateway.process, within=MOST_STORED):
+        client.sendall(h2raw.PREFACE + frame(h2raw.SETTINGS, 0, 0) + frame(h2raw.SETTINGS, h2raw.ACK, 0))
+        for sent in range(0, requests, batch):
+            streams = [2 * (sent + number) + 1 for number in range(batch)]
+            with contextlib.suppress(ConnectionError):
+                client.sendall(b"".join(frame(h2raw.HEADERS, h2raw.END_STREAM | h2raw.END_HEADERS, stream, head) for stream in streams))
+            wait_until(
+                lambda sent=sent: answered() - before >= sent + batch
+                or gateway.metric("gatehouse_client_connections_open") == 0,
+                "the answers, or the end of the connection",
+            )
+            if gateway.metric("gatehouse_client_connections_open") == 0:
+                break
+        else:
+            raise AssertionError(f"{requests} responses that nobody read were begun")
+    assert raw.exchange(gateway.port, "HEAD", TARGET).status == 200
+
+
 def test_a_client_that_reads_late_gets_every_response(start_gateway) -> None:
     """More of them than the kernel takes: the gateway stops in the middle, and goes on."""
     gateway = start_gateway()

@@ -51,6 +51,26 @@ struct HTTP2SessionTests {
         #expect(peer.events.last == "closes 1")
     }
 
+    @Test("An endless response does not hold up what is asked for later")
+    func turns() throws {
+        let peer = try ScriptedReceiver()
+        let window = RawFrame.word(1 << 30)
+        peer.send(RawFrame.opening + RawFrame.bytes(8, payload: window))
+        peer.send(RawFrame.head(1, flags: 5) + RawFrame.bytes(8, stream: 1, payload: window))
+        peer.bodies[1] = ByteBuffer(repeating: 7, count: 8 << 20)
+        peer.answer(1, [(":status", "200")])
+        _ = peer.write()
+        peer.send(RawFrame.head(3, flags: 5))
+        peer.bodies[3] = ByteBuffer(repeating: 8, count: 50_000)
+        peer.answer(3, [(":status", "200")])
+        let frames = (0..<3).flatMap { _ in peer.write() }
+        func bytes(of stream: Int32) -> Int {
+            frames.filter { $0.type == 0 && $0.stream == stream }.map(\.payload.count).reduce(0, +)
+        }
+        #expect(bytes(of: 3) == 50_000 && peer.events.contains("closes 3"))
+        #expect(bytes(of: 1) >= 50_000 && !peer.events.contains("closes 1"))
+    }
+
     @Test("The connection's window opens when bytes come, and a stream's when they are used")
     func windows() throws {
         // Each opens again when half of it is used.
@@ -173,6 +193,14 @@ private final class ScriptedReceiver: HTTP2SessionReceiver {
 
     func send(_ bytes: [UInt8]) {
         if let error = session.receive(ByteBuffer(bytes: bytes)) { session.fail(error) }
+    }
+
+    /// The frames of one write.
+    func write() -> [SentFrame] {
+        var bytes: [UInt8] = []
+        session.produce()
+        session.takeOutput { bytes += $0.readableBytesView }
+        return SentFrame.read(bytes)
     }
 
     func frames() -> [SentFrame] {

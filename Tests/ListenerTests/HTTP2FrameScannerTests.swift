@@ -132,7 +132,7 @@ struct HTTP2FrameBudgetTests {
 
     @Test(
         "Of a stream that was reset may come what its window allowed",
-        arguments: [(0, 1_000, 65), (0, 0, 65_535), (1, 20, 200)])
+        arguments: [(0, 1_000, 65), (0, 0, 65_535), (1, 20, 201)])
     func late(type: UInt64, length: UInt64, count: Int) {
         let header = HTTP2FrameHeader(length << 40 | type << 32, 1)
         func room(_ prepare: (inout HTTP2FrameBudget) -> Void) -> Int {
@@ -151,6 +151,10 @@ struct HTTP2FrameBudgetTests {
         var closed = HTTP2ClosedStreams(most: 3)
         #expect(closed[1] == nil)
         for stream: Int32 in [1, 3, 5, 7] { closed.insert(stream, stream == 5 ? .reset : .ended) }
-        #expect(closed[1] == nil && closed[3] == .ended && closed[5] == .reset && closed[7] == .ended)
+        #expect(closed[1] == .ended && closed[3] == .ended && closed[5] == .reset && closed[7] == .ended)
+        for stream in stride(from: Int32(9), to: 409, by: 2) { closed.insert(stream, .ended) }
+        #expect(closed[7] == nil && closed[5] == .reset && closed[407] == .ended)
+        for stream: Int32 in [409, 411, 413] { closed.insert(stream, .reset) }
+        #expect(closed[5] == nil && closed[407] == .ended && closed[409] == .reset)
     }
 }

@@ -22,6 +22,7 @@ final class HTTP2Wire {
     let channel: EmbeddedChannel
     let connections: ConnectionSet
     let service: ScriptedService
+    let connection: HTTP2Connection
     private var output = ByteBuffer()
     /// The frames that came without being asked for.
     private(set) var first: [SentFrame] = []
@@ -37,7 +38,7 @@ final class HTTP2Wire {
         try channel.connect(to: SocketAddress(ipAddress: "203.0.113.8", port: 50_000)).wait()
         let settings = ListenerSettings(host: "127.0.0.1", port: 0, http2: HTTP2Limits())
         let (service, flushes) = (service, connections.flushes)
-        let connection = try HTTP2Connection(
+        connection = try HTTP2Connection(
             settings, HTTP2Limits(), service: service, connections: connections, peer: "203.0.113.7", scheme: "http"
         ) { ExchangeHandler(service, codec: $0, flushes: flushes, peer: "203.0.113.7", isStream: true) }
         try channel.pipeline.syncOperations.addHandlers([HalfClose(), connection])
@@ -71,6 +72,12 @@ final class HTTP2Wire {
                 SentFrame(type: UInt8(truncatingIfNeeded: word), flags: flags, stream: stream, payload: payload))
         }
         return frames
+    }
+
+    /// Whether the client takes what is written to it.
+    func setWritable(_ isWritable: Bool) {
+        channel.isWritable = isWritable
+        channel.pipeline.fireChannelWritabilityChanged()
     }
 
     func disconnect() throws {

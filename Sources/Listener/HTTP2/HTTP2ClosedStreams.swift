@@ -5,28 +5,47 @@
 struct HTTP2ClosedStreams {
     enum Kind { case ended, reset }
 
-    private let most: Int
-    /// Numbers of streams, negative for those that were reset, in a ring.
-    private var streams: [Int32] = []
-    private var oldest = 0
+    /// Apart, so that no number of streams that end makes a reset forgotten.
+    private var ended: Ring
+    private var reset: Ring
 
+    /// - Parameter most: how many of each kind are known.
     init(most: Int) {
-        self.most = max(1, most)
+        ended = Ring(most: most)
+        reset = Ring(most: most)
     }
 
     mutating func insert(_ stream: Int32, _ kind: Kind) {
-        let entry = kind == .reset ? -stream : stream
-        guard streams.count == most else {
-            streams.append(entry)
-            return
+        switch kind {
+        case .ended: ended.insert(stream)
+        case .reset: reset.insert(stream)
         }
-        streams[oldest] = entry
-        oldest = (oldest + 1) % most
     }
 
     /// How the stream was closed; nil when it was long ago, or never open.
     subscript(_ stream: Int32) -> Kind? {
-        for entry in streams where entry == stream || entry == -stream { return entry < 0 ? .reset : .ended }
-        return nil
+        if reset.contains(stream) { return .reset }
+        return ended.contains(stream) ? .ended : nil
+    }
+
+    private struct Ring {
+        private let most: Int
+        private var streams: [Int32] = []
+        private var oldest = 0
+
+        init(most: Int) {
+            self.most = max(1, most)
+        }
+
+        mutating func insert(_ stream: Int32) {
+            guard streams.count == most else {
+                streams.append(stream)
+                return
+            }
+            streams[oldest] = stream
+            oldest = (oldest + 1) % most
+        }
+
+        func contains(_ stream: Int32) -> Bool { streams.contains(stream) }
     }
 }

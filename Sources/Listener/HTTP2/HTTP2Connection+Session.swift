@@ -63,9 +63,15 @@ extension HTTP2Connection: HTTP2SessionReceiver {
 
     func streamCloses(_ id: Int32) {
         guard let stream = streams[id] else { return }
-        closedStreams.insert(id, stream.isOver ? .reset : .ended)
-        if stream.isOver { budget.streamWasReset(window: HTTP2SessionLimits.streamWindow) }
+        // GOAWAY closes streams as well, which their client learns as late as of a reset.
+        if stream.isOver || !stream.clientHasEnded { expectLate(id) } else { closedStreams.insert(id, .ended) }
         forget(stream)
+    }
+
+    /// Frames that the client sends before it learns that the stream is closed are no error of its own.
+    private func expectLate(_ id: Int32) {
+        closedStreams.insert(id, .reset)
+        budget.streamWasReset(window: HTTP2SessionLimits.streamWindow)
     }
 
     // MARK: Out
@@ -93,7 +99,7 @@ extension HTTP2Connection: HTTP2SessionReceiver {
             stream.resetWasWritten()
         } else {
             // Refused before it was opened.
-            closedStreams.insert(id, .reset)
+            expectLate(id)
         }
         switch HTTP2Error(rawValue: code) {
         case .noError, .cancel, .internalError, .streamClosed: break

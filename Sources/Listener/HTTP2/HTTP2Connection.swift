@@ -47,6 +47,8 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
     private var settling: [HTTP2Stream] = []
     /// Streams that are to be reset, and why.
     private var resets: [(HTTP2Stream, HTTP2Error)] = []
+    /// Streams whose response's head waits until the client takes what was written before.
+    private var held: [HTTP2Stream] = []
     /// Streams whose service waits, and that have room again.
     var drained: [HTTP2Stream] = []
     /// Of bodies that clients send, and of responses that they take.
@@ -68,6 +70,8 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
     private var mustSend = false
     /// It is idle, and has forgotten what requests had in common.
     private var isResting = true
+    /// The client has sent GOAWAY.
+    private var clientLeaves = false
     /// It has been told to close, and waits for its WebSockets.
     private var isClosing = false
 
@@ -125,7 +129,7 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
         service.connectionClosed()
         self.context = nil
         session = nil
-        (touched, settling, resets, drained, latest) = ([], [], [], [], nil)
+        (touched, settling, resets, held, drained, latest) = ([], [], [], [], [], nil)
     }
 
     func channelInactive(context: ChannelHandlerContext) {
@@ -162,6 +166,7 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
         var (start, position) = (bytes.readerIndex, bytes.readerIndex)
         while let header = scanner.next(in: bytes, from: &position) {
             guard budget.take(header.type, at: connections.now) else { return fail(.enhanceYourCalm) }
+            if header.type == .goAway { clientLeaves = true }
             guard header.type == .data || header.type == .headers, header.stream > 0, !scanner.blockWasOpen else {
                 continue
             }
@@ -240,6 +245,8 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
             stream.isTouched = false
             stream.readCompleted()
         }
+        // It is not waited for once its streams have ended.
+        if clientLeaves, phase == .open || phase == .announced { refuseMore() }
         scheduleFlush()
     }
 
@@ -270,6 +277,7 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
     func forget(_ stream: HTTP2Stream) {
         streams[stream.id] = nil
         if latest === stream { latest = nil }
+        if stream.isHeld { held.removeAll { $0 === stream } }
         stream.close()
         service.streamClosed()
         guard streams.isEmpty else { return }
@@ -311,6 +319,23 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
         if isWhole { session?.sendWhole(stream, list) } else { session?.send(stream, list) }
     }
 
+    /// Whether a response may begin. If not, ``HTTP2Stream/releaseHead()`` is called when it may.
+    ///
+    /// With its head goes, of a response without a body, the whole stream: a client that takes nothing is to run into
+    /// the limit of its streams.
+    func takesHead(of stream: HTTP2Stream) -> Bool {
+        guard !isWritable else { return true }
+        if !stream.isHeld { held.append(stream) }
+        return false
+    }
+
+    private func releaseHeads() {
+        guard isWritable, !held.isEmpty else { return }
+        let due = held
+        held.removeAll(keepingCapacity: true)
+        for stream in due { stream.releaseHead() }
+    }
+
     func resumeBody(_ stream: Int32) { session?.resume(stream) }
 
     /// Resets a stream when what was written to it before has been sent.
@@ -324,7 +349,8 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
         if isWritable { session.produce() } else { session.produceControl() }
         for (stream, error) in resets {
             stream.dropOutput()
-            session.reset(stream.id, error)
+            // Its client may have been faster.
+            if streams[stream.id] === stream { session.reset(stream.id, error) }
         }
         resets.removeAll(keepingCapacity: true)
         session.produceControl()
@@ -382,6 +408,7 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
         isSending = true
         defer { isSending = false }
         sendResets()
+        releaseHeads()
         repeat {
             if isWritable { session.produce() } else if mustSend { session.produceControl() }
             mustSend = false
@@ -454,6 +481,8 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
         phase = .announced
         deadline = connections.now + Self.announcement
         session?.announceEnd()
+        // libnghttp2 would send the PING first, whose return says that the client knows of the GOAWAY.
+        session?.produceControl()
         session?.ping(Self.drainPing)
         mustSend = true
         scheduleFlush()

@@ -15,6 +15,7 @@ struct HTTP2FrameBudget {
     private var resets: RecentCount
     /// The bytes that may still come of streams that have been reset: as many as their windows allowed.
     private var lateBytes = 0
+    /// The same for their trailers.
     private var lateFrames = 200
 
     private static let most = 10_000
@@ -68,7 +69,11 @@ struct HTTP2FrameBudget {
     mutating func resetWasProvoked(at now: NIODeadline) -> Bool { resets.take(at: now) }
 
     /// A stream is reset whose client may have sent as much as its window allows.
-    mutating func streamWasReset(window: Int) { lateBytes += window }
+    mutating func streamWasReset(window: Int) {
+        lateBytes += window
+        // Its trailers.
+        lateFrames += 1
+    }
 
     /// Counts a frame for a stream that has been reset.
     ///

@@ -30,6 +30,8 @@ final class HTTP2Stream: MessageCodec, TimedConnection {
     private var output = HTTP2StreamOutput()
     /// The response's head, which ends the stream when nothing follows it before it is flushed.
     private var unwrittenHead: HTTP2FieldList?
+    /// The connection calls ``releaseHead()`` when the head may be sent.
+    private(set) var isHeld = false
     private var trailers: HTTPFields?
     /// The error that the stream ends with behind its response.
     private var endError: HTTP2Error?
@@ -294,10 +296,20 @@ final class HTTP2Stream: MessageCodec, TimedConnection {
         connection?.scheduleFlush()
     }
 
-    private func sendHead(isWhole: Bool = false) {
+    private func sendHead() {
+        guard unwrittenHead != nil, let connection else { return }
+        guard connection.takesHead(of: self) else {
+            isHeld = true
+            return
+        }
         guard let list = unwrittenHead.take() else { return }
-        connection?.sendHead(id, list, isWhole: isWhole)
+        connection.sendHead(id, list, isWhole: output.isEnd && trailers == nil && endError == nil)
         connections.giveBack(list)
+    }
+
+    func releaseHead() {
+        isHeld = false
+        sendHead()
     }
 
     func flush() {
@@ -318,7 +330,7 @@ final class HTTP2Stream: MessageCodec, TimedConnection {
         output.hasEnded = true
         // RFC 9113 §8.1: the client need not send what is left of its request.
         if !clientHasEnded { deadline = .distantFuture }
-        sendHead(isWhole: self.trailers == nil && endError == nil)
+        sendHead()
         connection?.resumeBody(id)
     }
 

@@ -58,6 +58,8 @@ struct HTTP2StreamOutput {
 
     var isTooMuch: Bool { count > Self.high }
     var hasRoom: Bool { count <= Self.low }
+    /// Whether nothing is there, and nothing follows.
+    var isEnd: Bool { hasEnded && count == 0 }
 
     mutating func append(_ part: ByteBuffer) {
         parts.append(part)
