@@ -10,6 +10,8 @@ package struct SettingsWarning: Sendable, CustomStringConvertible {
         case pathCase = "path-case"
         /// An attribute that users could set by default decides about access.
         case writableAttribute = "writable-attribute"
+        /// Passwords come to a listener of the network without TLS.
+        case plainPasswords = "plain-passwords"
     }
 
     package let kind: Kind
@@ -32,7 +34,23 @@ extension GatewaySettings {
     /// Warnings of `gatehouse check` about settings that are good, in the order of the file.
     package var warnings: [SettingsWarning] {
         let headers = upstreams.flatMap(\.forwardHeaders.warnings) + routes.flatMap(\.forwardHeaders.warnings)
-        return (headers + attributeWarnings + upstreams.compactMap(pathCaseWarning)).sorted { $0.line < $1.line }
+        let more = attributeWarnings + upstreams.compactMap(pathCaseWarning) + plainPasswords
+        return (headers + more).sorted { $0.line < $1.line }
+    }
+
+    /// The listeners of the network where users send passwords that everybody on the way can read: without TLS, and with
+    /// no proxy that the settings know and that could speak it. One that only redirects to https takes none.
+    package var plainPasswords: [SettingsWarning] {
+        guard !signIn.pools.isEmpty, trustedProxies.isEmpty else { return [] }
+        return listeners.enumerated().compactMap { index, listener in
+            guard listener.tls == nil, listener.httpsPort == nil, listener.proxies.isEmpty,
+                !listener.address.isLoopback, let place = places["listeners[\(index)].address"]
+            else { return nil }
+            return SettingsWarning(
+                kind: .plainPasswords, place: place,
+                "passwords come to \(listener.address) without TLS: add tls, or name the proxy that speaks TLS in "
+                    + "trusted_proxies or proxy_protocol, or listen on 127.0.0.1")
+        }
     }
 
     /// The first route of the upstream that other letters lead around, where the upstream does not say that its paths

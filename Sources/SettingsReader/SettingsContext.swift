@@ -98,6 +98,9 @@ package final class SettingsContext {
                 file: file, line: place.line, column: place.column, keyPath: place.keyPath, message: message))
     }
 
+    /// Forgets the errors after the first `count`: their section is read again.
+    func forgetErrors(after count: Int) { errors.removeLast(errors.count - count) }
+
     /// Notes what is read at `place`; what is read twice counts once.
     ///
     /// - Parameters:

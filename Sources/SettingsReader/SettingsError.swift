@@ -21,10 +21,14 @@ package struct SettingsError: Error, Sendable, Equatable, CustomStringConvertibl
         self.message = printable(message)
     }
 
+    /// `gatehouse.yaml:12:`, and with the column where no key says more: `gatehouse.yaml:12:7:`.
+    package var writtenPlace: String {
+        "\(file):\(line):" + (keyPath.isEmpty ? column.map { "\($0):" } ?? "" : "")
+    }
+
     /// `gatehouse.yaml:12: routes[3].access: must be …`
     package var description: String {
-        let place = "\(file):\(line): "
-        return place + (keyPath.isEmpty ? message : "\(keyPath): \(message)")
+        writtenPlace + " " + (keyPath.isEmpty ? message : "\(keyPath): \(message)")
     }
 }
 

@@ -6,6 +6,8 @@ package final class SettingsMapping {
     package let node: SettingsNode
     private var values: [(name: String, node: SettingsNode)] = []
     private var asked: Set<String> = []
+    /// Keys that must be there and are not.
+    private var missing: Set<String> = []
 
     fileprivate init(_ node: SettingsNode, _ mapping: Node.Mapping, renamedKeys: [String: String]) {
         self.node = node
@@ -77,6 +79,7 @@ package final class SettingsMapping {
     package func required(_ name: String) -> SettingsNode? {
         guard let found = find(name, isRequired: true) else {
             let place = node.place.key(name, line: node.place.line, column: node.place.column)
+            missing.insert(name)
             node.context.error("is missing", at: place)
             return nil
         }
@@ -137,6 +140,23 @@ package final class SettingsMapping {
         }
     }
 
+    /// This section with its misspelled keys under the names that were meant, each at the place where it is; nil where
+    /// none leads to further errors. That are keys which must be there, and whole sections.
+    fileprivate func corrected() -> (section: SettingsMapping, unknown: [(node: SettingsNode, meant: String)])? {
+        var unknown: [(node: SettingsNode, meant: String)] = []
+        let corrected = SettingsMapping(node, Node.Mapping([]), renamedKeys: [:])
+        corrected.values = values
+        for (index, (name, value)) in values.enumerated() where !asked.contains(name) {
+            guard let meant = suggestion(for: name, among: asked.sorted()), missing.contains(meant) || !value.isScalar,
+                !corrected.values.contains(where: { $0.name == meant })
+            else { continue }
+            unknown.append((value, meant))
+            let place = node.place.key(meant, line: value.place.line, column: value.place.column)
+            corrected.values[index] = (meant, SettingsNode(yaml: value.yaml, place: place, context: node.context))
+        }
+        return unknown.isEmpty ? nil : (corrected, unknown)
+    }
+
     fileprivate func reportUnknownKeys() {
         for (name, value) in values where !asked.contains(name) {
             if let meant = suggestion(for: name, among: asked.sorted()) {
@@ -150,11 +170,22 @@ package final class SettingsMapping {
 
 extension SettingsNode {
     /// Reads this node as a section and notes the keys that `decode` does not ask for as faults.
+    ///
+    /// A misspelled key whose absence leads to more errors, in this section or in those that refer to it, is read as what
+    /// was meant, so that it is the one error it is.
     package func section<Value>(_ decode: (SettingsMapping) -> Value) -> Value? {
         guard let mapping = mapping() else { return nil }
+        let known = context.errors.count
         let value = decode(mapping)
-        mapping.reportUnknownKeys()
-        return value
+        guard let (corrected, unknown) = mapping.corrected() else {
+            mapping.reportUnknownKeys()
+            return value
+        }
+        context.forgetErrors(after: known)
+        for (node, meant) in unknown { node.error("unknown key (did you mean \"\(meant)\"?)") }
+        let again = decode(corrected)
+        corrected.reportUnknownKeys()
+        return again
     }
 
     /// Reads this node as a section of named entries. Names are used in logs and metrics, so they are kept simple.

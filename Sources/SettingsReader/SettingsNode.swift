@@ -41,7 +41,9 @@ package struct SettingsNode {
             context.note(isSecret || namesVariable(text) ? nil : shown, Array(shown.utf8), at: place)
             return value
         } catch {
-            if isSecret { self.error(error.message) } else { refuse(error.message, suggestion: error.suggestion) }
+            // A suggestion may be made of the value, and that of a variable may be a secret.
+            let suggestion = namesVariable(text) ? nil : error.suggestion
+            if isSecret { self.error(error.message) } else { refuse(error.message, suggestion: suggestion) }
             return nil
         }
     }

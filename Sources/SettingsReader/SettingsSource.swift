@@ -39,7 +39,7 @@ struct SettingsSource {
                 source = renamed.source
                 renamedKeys[renamed.key] = name
             } catch let error as YamlError {
-                throw Failure(error)
+                throw Failure(error, in: source)
             } catch {
                 throw Failure(line: 1, column: nil, message: "can't be read as YAML")
             }
@@ -79,17 +79,17 @@ extension SettingsSource.Failure {
         self.init(line: max(mark.line, 1), column: mark.column, message: message)
     }
 
-    /// The parser's own words: they describe the syntax and never quote the file.
-    fileprivate init(_ error: YamlError) {
+    /// The parser's own words, which describe the syntax and never quote the file, and what they probably mean.
+    fileprivate init(_ error: YamlError, in text: String) {
         switch error {
         // libyaml's words for it speak of its own programming interface.
         case .scanner(_, let problem, let mark, _) where problem.hasPrefix("Maximum nesting level"),
             .parser(_, let problem, let mark, _) where problem.hasPrefix("Maximum nesting level"):
             self.init(mark, "not valid YAML here: sections and lists are nested too deeply")
         case .scanner(let context, let problem, let mark, _), .parser(let context, let problem, let mark, _):
-            self.init(mark, "not valid YAML: " + (context.map { "\($0.text), " } ?? "") + problem)
-        case .composer(_, let problem, let mark, _):
-            self.init(mark, "not valid YAML: " + problem)
+            self.init(mark, context?.text, problem, in: text)
+        case .composer(let context, let problem, let mark, _):
+            self.init(mark, context?.text, problem, in: text)
         case .reader(let problem, let offset, _, let yaml):
             let before = yaml.prefix(offset ?? 0)
             self.init(
@@ -97,5 +97,11 @@ extension SettingsSource.Failure {
         default:
             self.init(line: 1, column: nil, message: "not valid YAML")
         }
+    }
+
+    private init(_ mark: Mark, _ context: String?, _ problem: String, in text: String) {
+        let words = (context.map { "\($0), " } ?? "") + problem
+        let hint = YAMLHint.hint(problem, context ?? "", at: mark, in: text).map { " (\($0))" } ?? ""
+        self.init(mark, "not valid YAML: \(words)\(hint)")
     }
 }

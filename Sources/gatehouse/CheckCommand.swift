@@ -21,6 +21,7 @@ struct CheckCommand: AsyncParsableCommand, ReportingCommand {
               routes        bypassed by capital letters, if the backend ignores case and paths is not set
               attributes    that users cannot set, because access depends on them
               hosts         of any name, because a listener has no server_names
+              passwords     that come to the network without TLS and without a known proxy that speaks it
 
             If root runs it, the command reads the configuration and all files named there as the owner of \
             state_directory, as the service does. Only --environment-file is read as root, as systemd does.
@@ -35,12 +36,13 @@ struct CheckCommand: AsyncParsableCommand, ReportingCommand {
             should, 78 that the configuration has errors.
 
             Examples:
-              gatehouse check --config Config/gatehouse.yaml
+              gatehouse check gatehouse.yaml
               gatehouse check --config Config/gatehouse.yaml --online --json
               sudo gatehouse check --environment-file /etc/gatehouse/environment
               sed 's/8080/9090/' gatehouse.yaml | gatehouse check --config -
             """)
 
+    @OptionGroup var argument: SettingsFile
     @OptionGroup var options: SettingsOptions
 
     @Flag(help: "Also check key sets, user pools, Apple and upstreams by calls to them.")
@@ -49,7 +51,7 @@ struct CheckCommand: AsyncParsableCommand, ReportingCommand {
     @OptionGroup var output: OutputOptions
 
     func run() async throws {
-        let origin = try options.origin()
+        let origin = try options.origin(argument)
         let settings = try options.loadAsService(origin)
         let warnings = try GatewayService.certificateWarnings(settings)
         let notes = GatewayService.notes(settings)

@@ -83,7 +83,7 @@ extension ParsableCommand {
 extension SettingsError {
     /// For people: the place and the key stand out.
     func text(on terminal: Terminal) -> String {
-        let place = terminal.styled(.bold, "\(file):\(line):")
+        let place = terminal.styled(.bold, writtenPlace)
         return keyPath.isEmpty
             ? "\(place) \(message)" : "\(place) \(terminal.styled(.bad, keyPath)): \(message)"
     }

@@ -53,14 +53,16 @@ struct Gatehouse: AsyncParsableCommand {
         }
     }
 
+    private static var arguments: [String] { UnknownCommand.translated(Array(CommandLine.arguments.dropFirst())) }
+
     /// The command of the command line. Errors in the command line are reported as JSON if it asks for that.
     private static func parsed() throws -> any ParsableCommand {
         // The parser's own help is of what it knows of the words, and good.
-        if CommandLine.arguments.dropFirst().first == "help", let unknown { throw ValidationError(unknown.message) }
+        if arguments.first == "help", let unknown { throw ValidationError(unknown.message) }
         do {
-            return try parseAsRoot()
+            return try parseAsRoot(arguments)
         } catch {
-            let options = CommandLine.arguments.prefix { $0 != "--" }
+            let options = arguments.prefix { $0 != "--" }
             guard exitCode(for: error) == .validationFailure, options.contains("--json") else { throw error }
             CommandFailure(unknown?.message ?? message(for: error)).report(asJSON: true)
             throw ExitCode.validationFailure
@@ -87,7 +89,7 @@ struct Gatehouse: AsyncParsableCommand {
 
     /// The word that makes the command line a wrong one, whatever else is on it.
     private static var unknown: UnknownCommand? {
-        let words = CommandLine.arguments.dropFirst()
+        let words = arguments[...]
         return .first(in: words.first == "help" ? words.dropFirst() : words, below: Self.self)
     }
 }

@@ -32,12 +32,13 @@ struct ServeCommand: AsyncParsableCommand {
               GATEHOUSE_CONFIG_YAML="$(cat gatehouse.yaml)" gatehouse serve
             """)
 
+    @OptionGroup var argument: SettingsFile
     @OptionGroup var options: SettingsOptions
 
     func run() async throws {
         // From here on a SIGHUP does not end the process.
         let hangUps = await UnixSignalsSequence(trapping: .sighup)
-        let origin = try options.origin()
+        let origin = try options.origin(argument)
         let settings = try origin.load()
         let environment = ProcessInfo.processInfo.environment
         let notification = SystemdNotification(environment: environment)

@@ -5,6 +5,14 @@ import Keys
 import Settings
 internal import SettingsReader
 
+/// The file without `--config`, as one would try it.
+struct SettingsFile: ParsableArguments {
+    @Argument(
+        help: ArgumentHelp("The same as --config.", valueName: "file"),
+        completion: .file(extensions: ["yaml", "yml"]))
+    var file: String?
+}
+
 /// `--config`, and what every command does with it.
 struct SettingsOptions: ParsableArguments {
     @Option(
@@ -21,6 +29,14 @@ struct SettingsOptions: ParsableArguments {
     ///
     /// - Throws: ``CommandFailure``
     func origin() throws -> SettingsOrigin { try .found(by: config, environment) }
+
+    /// The same, where the file may stand by itself.
+    func origin(_ argument: SettingsFile) throws -> SettingsOrigin {
+        guard argument.file == nil || config == nil else {
+            throw ValidationError("The file is given twice: '\(argument.file ?? "")' and --config.")
+        }
+        return try .found(by: argument.file ?? config, environment)
+    }
 
     /// - Throws: ``CommandFailure`` with every fault.
     func load() throws -> GatewaySettings { try origin().load() }

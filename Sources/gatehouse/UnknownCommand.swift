@@ -8,6 +8,20 @@ struct UnknownCommand {
     /// The command that was probably meant.
     let meant: String?
 
+    /// Words that other programs have for a command or an option, and the one that there is here.
+    private static let synonyms = ["validate": "check", "version": "--version"]
+    /// The way to do what a word asks for, where no command does it.
+    private static let advice = [
+        "reload": "A running gateway reloads at SIGHUP (systemctl reload gatehouse), or by POST /reload at its admin "
+            + "listener."
+    ]
+
+    /// The arguments of a command line with its first word as the one here.
+    static func translated(_ arguments: [String]) -> [String] {
+        guard let word = arguments.first, let own = synonyms[word] else { return arguments }
+        return [own] + arguments.dropFirst()
+    }
+
     /// Nil where all words up to the first option name commands.
     static func first(in words: ArraySlice<String>, below root: any ParsableCommand.Type) -> UnknownCommand? {
         var known = root.configuration.subcommands
@@ -23,5 +37,8 @@ struct UnknownCommand {
     }
 
     /// As the parser of the command line says it, and with the hint that it has for options only.
-    var message: String { "Unexpected argument '\(word)'" + (meant.map { ". Did you mean '\($0)'?" } ?? "") }
+    var message: String {
+        let remedy = Self.advice[word] ?? meant.map { "Did you mean '\($0)'?" }
+        return "Unexpected argument '\(word)'" + (remedy.map { ". \($0)" } ?? "")
+    }
 }

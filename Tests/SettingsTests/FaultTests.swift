@@ -29,7 +29,6 @@ struct FaultTests {
         #expect(
             errors(yaml) == [
                 "3: listeners[1].address: another listener has this address (got \"127.0.0.1:8080\")",
-                "4: listeners[2].address: is missing",
                 "4: listeners[2].adress: unknown key (did you mean \"address\"?)",
                 "7: upstreams.api.url: must begin with http:// or https:// (got \"ftp://127.0.0.1\")",
                 "8: upstreams.api.connect_timeout: must be a duration like 250ms, 5s, 10m, 24h or 30d (got \"5\")",
@@ -93,20 +92,86 @@ struct FaultTests {
     @Test(
         "What is not YAML is told with its line",
         arguments: [
-            ("a: 1\nb: [1, 2\nc: 3\n", "3: not valid YAML"),
-            ("a: 1\n\tb: 2\n", "2: not valid YAML"),
-            ("a: b: c\n", "1: not valid YAML"),
-            (String(repeating: "[", count: 5000), "1: not valid YAML here: sections and lists are nested too deeply"),
-            ("a: &x y\n*x : 1\n*x : 2\n", "1: a key is given more than once"),
-            ("a: *nowhere\n", "1: not valid YAML"),
-            ("a: 1\n---\nb: 2\n", "2: not valid YAML"),
+            ("a: 1\nb: [1, 2\nc: 3\n", "3:2: not valid YAML"),
+            ("a: 1\n\tb: 2\n", "2:1: not valid YAML"),
+            ("a: b: c\n", "1:5: not valid YAML"),
+            (
+                String(repeating: "[", count: 5000),
+                "1:1: not valid YAML here: sections and lists are nested too deeply"
+            ),
+            ("a: &x y\n*x : 1\n*x : 2\n", "1:4: a key is given more than once"),
+            ("a: *nowhere\n", "1:4: not valid YAML"),
+            ("a: 1\n---\nb: 2\n", "2:1: not valid YAML"),
             ("a: 1\nb: \u{1}\n", "2: not valid YAML"),
-            ("\"\\x61\": 1\na: 2\n", "1: a key is given more than once"),
+            ("\"\\x61\": 1\na: 2\n", "1:1: a key is given more than once"),
         ])
     func syntax(yaml: String, expected: String) {
         let found = errors(yaml)
         #expect(found.count == 1)
         #expect(found.first?.hasPrefix(expected) == true, "\(found)")
+    }
+
+    @Test(
+        "YAML's own errors come with what is probably meant",
+        arguments: [
+            ("a: 1\n\tb: 2\n", "the line begins with a tab: indent with spaces"),
+            ("a:\n  \tb: 2\n  c: d: e\n", "the line begins with a tab: indent with spaces"),
+            ("name: api: orders\n", "put a value that contains \": \" in quotes"),
+            ("a: 1\n  b: 2\n", "indent the line as its neighbours, or end the line above with a colon"),
+            ("a: 1\r\n\tb: 2\r\n", "the line begins with a tab: indent with spaces"),
+            ("a:\n  - \tb\n", "put spaces in place of the tab"),
+            ("a: @b\n", "put a value that begins with \"@\" in quotes"),
+            ("a: *\n", "put a value that begins with \"*\" in quotes"),
+            ("a: *nowhere\n", "put a value that begins with \"*\" in quotes"),
+            ("a: [1, 2\nc: 3\n", "close the [ or { before it, or put its value in quotes"),
+            ("a: 'b\n", "close the quotes of the value"),
+            ("a:\n  b: 1\n c: 2\n", "indent the line as its neighbours"),
+            ("a: 1\nb\nc: 2\n", "write a colon and a space behind the key"),
+        ])
+    func hints(yaml: String, hint: String) {
+        let found = errors(yaml)
+        #expect(found.count == 1 && found[0].hasSuffix("(\(hint))"), "\(found)")
+    }
+
+    @Test("A misspelled section is one error, and what it holds is read as what was meant")
+    func misspelledSections() {
+        for (section, name, meant) in [
+            (\Sample.upstreams, "upstream", "upstreams"), (\Sample.listeners, "listener", "listeners"),
+            (\Sample.issuers, "issuer", "issuers"), (\Sample.routes, "route", "routes"),
+        ] {
+            var sample = Sample()
+            let line = sample[keyPath: section]
+            sample[keyPath: section] = name + line.drop { $0 != ":" }
+            let found = errors(sample.yaml)
+            let words = ": \(name): unknown key (did you mean \"\(meant)\"?)"
+            #expect(found.count == 1 && found[0].hasSuffix(words), "\(found)")
+        }
+        var sample = Sample()
+        sample.upstreams = "upstream: {api: {url: 'ftp://127.0.0.1'}}"
+        let found = errors(sample.yaml)
+        #expect(found.count == 2 && found[1].hasPrefix("2: upstreams.api.url: must begin with http://"), "\(found)")
+        // A listener that is read twice is no second one.
+        sample = Sample()
+        sample.listeners = "listeners: [{address: '127.0.0.1:8080', proxy_protocl: {trusted: [10.0.0.1]}}]"
+        #expect(
+            errors(sample.yaml).map { $0.drop { $0 != " " } } == [
+                " listeners[0].proxy_protocl: unknown key (did you mean \"proxy_protocol\"?)"
+            ])
+        // A key under its own name stays, and one that resembles nothing is missing.
+        sample = Sample()
+        sample.more = "upstream: {api: {url: 'http://127.0.0.1:1'}}"
+        #expect(errors(sample.yaml) == ["5: upstream: unknown key (did you mean \"upstreams\"?)"])
+        sample = Sample()
+        sample.upstreams = "backends: {api: {url: 'http://127.0.0.1:8000'}}"
+        #expect(errors(sample.yaml).contains("1: upstreams: is missing"))
+    }
+
+    @Test("A suggestion never shows what an environment variable holds")
+    func variables() {
+        var sample = Sample()
+        sample.more = "limits: {token_bytes: '${SIZE}'}"
+        let found = errors(sample.yaml, environment: ["SIZE": "8192KB"])
+        #expect(found.count == 1 && !found[0].contains("8192"), "\(found)")
     }
 
     @Test("A file that is not UTF-8 is told with its line")

@@ -81,10 +81,33 @@ struct LimitsAndAuditSettingsTests {
         "Each fault is told with its key and line",
         arguments: [
             Case("account_limits: {sign_in: {address: 60}}", "account_limits.sign_in.address: must be a rate like"),
+            Case(
+                "account_limits: {sign_in: {address: 60/min}}",
+                "account_limits.sign_in.address: must be a rate like 60/1m or 5/1h, per 1s to 1d, or unlimited (got "
+                    + "\"60/min\"; did you mean \"60/1m\"?)"),
+            Case(
+                "account_limits: {sign_in: {address: 5 per hour}}",
+                "account_limits.sign_in.address: must be a rate like 60/1m or 5/1h, or unlimited (got \"5 per hour\"; did "
+                    + "you mean \"5/1h\"?)"),
+            Case(
+                "account_limits: {sign_in: {address: 10r/s}}",
+                "account_limits.sign_in.address: must be a rate like 60/1m or 5/1h, or unlimited (got \"10r/s\"; did you "
+                    + "mean \"10/1s\"?)"),
+            Case(
+                "account_limits: {sign_in: {address: 1/fortnight}}",
+                "account_limits.sign_in.address: must be a rate like 60/1m or 5/1h, per 1s to 1d, or unlimited (got "
+                    + "\"1/fortnight\")"),
             Case("account_limits: {sign_in: {address: 0/1m}}", "account_limits.sign_in.address: must be a rate like"),
             Case("account_limits: {sign_in: {address: -1/1m}}", "account_limits.sign_in.address: must be a rate like"),
-            Case("account_limits: {sign_in: {address: 60/1}}", "account_limits.sign_in.address: must be a duration"),
-            Case("account_limits: {sign_in: {address: 6/2d}}", "account_limits.sign_in.address: must be a duration"),
+            Case(
+                "account_limits: {sign_in: {address: 0/min}}",
+                "account_limits.sign_in.address: must be a rate like 60/1m or 5/1h, or unlimited (got \"0/min\")"),
+            Case(
+                "account_limits: {sign_in: {address: 60/1}}",
+                "account_limits.sign_in.address: must be a rate like 60/1m or 5/1h, per 1s to 1d"),
+            Case(
+                "account_limits: {sign_in: {address: 6/2d}}",
+                "account_limits.sign_in.address: must be a rate like 60/1m or 5/1h, per 1s to 1d"),
             Case(
                 "account_limits: {sign_in: {address: 6/1500ms}}",
                 "account_limits.sign_in.address: must be a rate per whole seconds"),

@@ -61,7 +61,9 @@ struct RequirementTests {
                 "{path: '/u/{sub}', upstream: api, access: optional}", "routes[0].path: \"{sub}\" is the subject of a"),
             Case("{path: '/u/{sub}', upstream: api, access: public}", "routes[0].path: \"{sub}\" is the subject of a"),
             Case("{path: '/u/x{sub}', upstream: api}", "routes[0].path: must hold only characters of a URL's path"),
-            Case("{path: '/u/{id}', upstream: api}", "routes[0].path: must hold only characters of a URL's path"),
+            Case(
+                "{path: '/u/{id}', upstream: api}",
+                "routes[0].path: \"*\" stands for any one segment, and {sub} for one that is the token's subject"),
             Case("{path: '/{sub}/{sub}', upstream: api}", "routes[0].path: pattern \"/{sub}/{sub}\" holds"),
         ])
     func subjects(_ value: Case) {

@@ -198,7 +198,10 @@ struct SectionFaultTests {
     @Test(
         "Faults of upstreams",
         arguments: [
-            Case("{api: {url: 'http://h/v1'}}", "upstreams.api.url: must have no path"),
+            Case(
+                "{api: {url: 'http://h/v1'}}",
+                "upstreams.api.url: must have no path: the client's own is sent on; add_prefix of a route puts one before it"
+            ),
             Case("{api: {url: 'http://h:0'}}", "upstreams.api.url: must be a URL"),
             Case("{api: {url: 'http://'}}", "upstreams.api.url: must be a URL"),
             Case("{api: {url: 'http://h?x'}}", "upstreams.api.url: must have no query"),
@@ -380,6 +383,18 @@ struct SectionFaultTests {
                 "{path: /a, upstream: api, response_headers: {add: {X-A: \"a\\r\\nb\"}}}",
                 "routes[0].response_headers.add.X-A: must hold only visible ASCII"),
             Case("{path: /a, upstream: api, requires: x}", "routes[0].requires: unknown key"),
+            Case(
+                "{path: '/users/{id}/photo', upstream: api}",
+                "routes[0].path: \"*\" stands for any one segment, and {sub} for one that is the token's subject (got "
+                    + "\"/users/{id}/photo\"; did you mean \"/users/*/photo\"?)"),
+            Case(
+                "{path: '/users/<id>', upstream: api}",
+                "routes[0].path: \"*\" stands for any one segment, and {sub} for one that is the token's subject (got "
+                    + "\"/users/<id>\"; did you mean \"/users/*\"?)"),
+            Case(
+                "{path: /a, upstream: api, cors: {origins: ['https://app.example/']}}",
+                "routes[0].cors.origins[0]: must not end with \"/\": browsers send none (got \"https://app.example/\"; did "
+                    + "you mean \"https://app.example\"?)"),
         ])
     func routes(_ value: Case) {
         var sample = Sample()

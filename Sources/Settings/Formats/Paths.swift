@@ -7,6 +7,11 @@ extension ScalarFormat where Value == String {
     static var routePath: Self {
         Self(schema: .path) { (text) throws(ScalarRefusal) in
             let parts = text.split(separator: "/", omittingEmptySubsequences: false)
+            guard !parts.contains(where: isParameter) else {
+                throw ScalarRefusal(
+                    "\"*\" stands for any one segment, and {sub} for one that is the token's subject",
+                    suggestion: parts.map { isParameter($0) ? "*" : $0 }.joined(separator: "/"))
+            }
             let segments = try pathSegments(parts.map { $0 == "{sub}" ? "*" : $0 }.joined(separator: "/"))
             for (index, segment) in segments.enumerated() where segment.contains("*") {
                 guard segment == "*" || segment == "**" else {
@@ -18,6 +23,12 @@ extension ScalarFormat where Value == String {
             }
             return try routable(text)
         }
+    }
+
+    /// `{id}` or `<id>`, as frameworks have them.
+    private static func isParameter(_ segment: Substring) -> Bool {
+        let isBraced = segment.hasPrefix("{") && segment.hasSuffix("}") && segment != "{sub}"
+        return isBraced || segment.hasPrefix("<") && segment.hasSuffix(">")
     }
 
     /// Whether a request's path, brought to its normal form, could ever match.

@@ -46,7 +46,8 @@ extension ScalarFormat where Value == ServiceURL {
         Self(schema: .url) { (text) throws(ScalarRefusal) in
             let url = try parseURL(text)
             guard url.path.isEmpty else {
-                throw ScalarRefusal("must have no path: the client's own path is sent on")
+                throw ScalarRefusal(
+                    "must have no path: the client's own is sent on; add_prefix of a route puts one before it")
             }
             return url
         }

@@ -63,14 +63,34 @@ extension ScalarFormat where Value == RateLimit {
         }
     }
 
+    /// - Parameter other: what is taken besides a rate.
     fileprivate static func read(_ text: String, or other: String) throws(ScalarRefusal) -> RateLimit {
         let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
         guard parts.count == 2, (1...9).contains(parts[0].utf8.count),
             parts[0].utf8.allSatisfy({ (0x30...0x39).contains($0) }), let count = Int(parts[0]), count > 0
-        else { throw ScalarRefusal("must be a rate like 60/1m or 5/1h\(other)") }
-        let window = try ScalarFormat<Duration>.duration(.seconds(1) ... .seconds(86_400)).read(String(parts[1]))
+        else { throw ScalarRefusal("must be a rate like 60/1m or 5/1h\(other)", suggestion: meant(by: text)) }
+        let durations = ScalarFormat<Duration>.duration(.seconds(1) ... .seconds(86_400))
+        guard let window = try? durations.read(String(parts[1])) else {
+            throw ScalarRefusal(
+                "must be a rate like 60/1m or 5/1h, per 1s to 1d\(other)", suggestion: meant(by: text))
+        }
         guard window.components.attoseconds == 0 else { throw ScalarRefusal("must be a rate per whole seconds") }
         return RateLimit(count, per: window.components.seconds)
+    }
+
+    /// The rate that other configurations write as `60/min`, `60/m`, `60 per minute` or `60r/m`.
+    private static func meant(by text: String) -> String? {
+        let count = text.prefix { $0.isASCII && $0.isNumber }
+        var rest = text.dropFirst(count.count).drop { $0 == " " || $0 == "r" }
+        for mark in ["/", "per "] where rest.hasPrefix(mark) { rest = rest.dropFirst(mark.count) }
+        let words: [(unit: String, names: [String])] = [
+            ("s", ["s", "sec", "second"]), ("m", ["m", "min", "minute"]), ("h", ["h", "hour"]), ("d", ["d", "day"]),
+        ]
+        let name = rest.drop { $0 == " " }.lowercased()
+        guard (1...9).contains(count.count), Int(count) != 0,
+            let unit = words.first(where: { $0.names.contains(name) })?.unit
+        else { return nil }
+        return "\(count)/1\(unit)"
     }
 }
 

@@ -35,7 +35,7 @@ extension AdminSettings {
 
 extension HostAndPort {
     /// Whether only this machine can connect to it.
-    fileprivate var isLoopback: Bool {
+    var isLoopback: Bool {
         guard let address = IPAddress(host) else { return host == "localhost" }
         return Self.loopbacks.contains { $0.contains(address) }
     }

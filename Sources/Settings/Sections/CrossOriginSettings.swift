@@ -28,13 +28,20 @@ extension ScalarFormat where Value == String {
     fileprivate static var webOrigin: Self {
         Self { (text) throws(ScalarRefusal) in
             if text == "*" { return text }
-            let example = "must be an origin like https://app.example, in lower case and without a path, or \"*\""
-            guard let scheme = ["https://", "http://"].first(where: text.hasPrefix), text == text.lowercased(),
-                let (host, port) = HostAndPort.split(text.dropFirst(scheme.count)), !host.isEmpty
-            else { throw ScalarRefusal(example) }
-            if port == (scheme == "https://" ? 443 : 80) { throw ScalarRefusal("browsers leave out the usual port") }
-            return text
+            if text.hasSuffix("/"), let plain = try? Self.serialized(String(text.dropLast())) {
+                throw ScalarRefusal("must not end with \"/\": browsers send none", suggestion: plain)
+            }
+            return try Self.serialized(text)
         }
+    }
+
+    private static func serialized(_ text: String) throws(ScalarRefusal) -> String {
+        let example = "must be an origin like https://app.example, in lower case and without a path, or \"*\""
+        guard let scheme = ["https://", "http://"].first(where: text.hasPrefix), text == text.lowercased(),
+            let (host, port) = HostAndPort.split(text.dropFirst(scheme.count)), !host.isEmpty
+        else { throw ScalarRefusal(example) }
+        if port == (scheme == "https://" ? 443 : 80) { throw ScalarRefusal("browsers leave out the usual port") }
+        return text
     }
 
     /// A header's name in lower case (RFC 9110, 5.6.2).

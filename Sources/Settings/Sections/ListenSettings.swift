@@ -62,7 +62,8 @@ extension ListenSettings {
         if elements.isEmpty { node.error("must hold at least one listener") }
         var listeners: [ListenSettings] = []
         for element in elements {
-            _ = element.section { keys in
+            // A section with a misspelled key is read twice, so that only what comes of it counts.
+            let listener = element.section { keys -> ListenSettings? in
                 let tls = keys.optional("tls").flatMap { $0.section(TLSSettings.init(reading:)) } ?? nil
                 let http2 = keys.value("http2", .boolean, default: true)
                 let proxies = keys.optional("proxy_protocol")?.section(Self.proxies(reading:)) ?? []
@@ -71,14 +72,14 @@ extension ListenSettings {
                 if httpsPort != nil, keys.has("tls") {
                     keys.error("redirect_to_https", "has no effect with tls: requests come by https already")
                 }
-                guard let node = keys.required("address"), let address = node.read(.listenAddress) else { return }
+                guard let node = keys.required("address"), let address = node.read(.listenAddress) else { return nil }
                 node.refuse(address, usedIn: listeners.map(\.address))
                 keys.notePlace(of: "address")
-                listeners.append(
-                    ListenSettings(
-                        address: address, http2: http2, tls: tls, proxies: proxies, serverNames: serverNames,
-                        httpsPort: httpsPort))
+                return ListenSettings(
+                    address: address, http2: http2, tls: tls, proxies: proxies, serverNames: serverNames,
+                    httpsPort: httpsPort)
             }
+            if let listener = listener ?? nil { listeners.append(listener) }
         }
         return listeners
     }
