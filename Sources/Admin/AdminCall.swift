@@ -5,7 +5,7 @@ internal import HTTPTypes
 enum AdminCall: Equatable {
     /// A page that the admin listener shows.
     enum Page: Equatable {
-        case alive, ready, metrics, status, dashboard
+        case alive, ready, metrics, status, history, dashboard
 
         /// Whether it is for those without a token: probes have none, and the dashboard, which says nothing itself,
         /// asks for one.
@@ -38,6 +38,7 @@ enum AdminCall: Equatable {
     private static func single(_ method: HTTPRequest.Method, _ name: String) -> AdminCall {
         let pages: [ExactText: Page] = [
             "": .dashboard, "healthz": .alive, "readyz": .ready, "metrics": .metrics, "status": .status,
+            "history": .history,
         ]
         let name = ExactText(name)
         if let page = pages[name] {

@@ -1,3 +1,4 @@
+internal import Clocks
 internal import Cryptography
 internal import Encoding
 internal import HTTPTypes
@@ -12,12 +13,17 @@ package import Telemetry
 package final class AdminService: RequestService {
     private let eventLoop: any EventLoop
     private let metrics: MetricsRegistry
+    private let history: MetricsHistory
     private let status: GatewayStatus
     private let changes: AdminChanges
 
-    package init(eventLoop: any EventLoop, metrics: MetricsRegistry, status: GatewayStatus, changes: AdminChanges) {
+    package init(
+        eventLoop: any EventLoop, metrics: MetricsRegistry, history: MetricsHistory, status: GatewayStatus,
+        changes: AdminChanges
+    ) {
         self.eventLoop = eventLoop
         self.metrics = metrics
+        self.history = history
         self.status = status
         self.changes = changes
     }
@@ -82,6 +88,10 @@ package final class AdminService: RequestService {
         switch page {
         case .alive: return Self.text(.ok, "ok\n")
         case .status: return Self.text(.ok, StatusPage.text(metrics, status), type: "application/json")
+        case .history:
+            let document = history.document(now: WallClock.seconds())
+            return Self.text(
+                .ok, String(decoding: document.encoded(), as: UTF8.self) + "\n", type: "application/json")
         case .metrics: return Self.text(.ok, metrics.render(), type: MetricsRegistry.contentType)
         case .dashboard:
             var (head, body) = Self.text(.ok, DashboardPage.text, type: "text/html; charset=utf-8")

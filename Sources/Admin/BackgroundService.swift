@@ -22,6 +22,7 @@ extension AuditKeyService: BackgroundService {}
 extension KeySetService: BackgroundService {}
 extension LeftOverSessions: BackgroundService {}
 extension LogWatch: BackgroundService {}
+extension MetricsHistory: BackgroundService {}
 extension Outbox: BackgroundService {}
 extension ReplicaService: BackgroundService {}
 extension RevocationService: BackgroundService {}

@@ -11,6 +11,7 @@ struct AdminTests {
         arguments: [
             (.get, "/healthz", .page(.alive)), (.head, "/readyz", .page(.ready)),
             (.get, "/metrics?x=1", .page(.metrics)),
+            (.get, "/history", .page(.history)), (.put, "/history", .methodNotAllowed([.get, .head])),
             (.get, "/status", .page(.status)), (.post, "/status", .methodNotAllowed([.get, .head])),
             (.post, "/reload", .change(.reload)), (.get, "/reload", .methodNotAllowed([.post])),
             (.post, "/log-level", .change(.logLevel)), (.post, "/drain", .change(.drain(true))),

@@ -42,7 +42,7 @@ def status(gateway, headers: dict | None = None) -> dict:
 def test_with_a_token_only_probes_are_for_everyone(administered):
     for path in ("/healthz", "/readyz"):
         wait_until(lambda: ask(administered, "GET", path, headers=None)[0] == 200, path)
-    for path in ("/metrics", "/status"):
+    for path in ("/metrics", "/status", "/history"):
         assert ask(administered, "GET", path)[0] == 200
         for wrong in ({}, bearer(TOKEN[:-1]), bearer(TOKEN + "x"), {"Authorization": f"Basic {TOKEN}"}):
             response = raw.exchange(administered.admin_port, "GET", path, wrong)
@@ -66,7 +66,7 @@ def test_without_a_token_a_name_that_is_not_this_machines_is_refused(start_gatew
     def status_as(of, host: str, path: str, more=None) -> int:
         return raw.exchange(of.admin_port, "GET", path, {"Host": host, **(more or {})}).status
 
-    for path in ("/status", "/metrics"):
+    for path in ("/status", "/metrics", "/history"):
         for host in ("rebound.example", f"rebound.example:{gateway.admin_port}", "127.0.0.1.rebound.example", "localhost.example"):
             assert status_as(gateway, host, path) == 403
         for host in ("localhost", f"LocalHost:{gateway.admin_port}", "127.0.0.1", f"127.0.0.1:{gateway.admin_port}", "[::1]:9901"):

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 import re
+import time
 import urllib.parse
 
 from harness import raw
@@ -71,6 +72,7 @@ def test_figures_appear_and_follow_the_traffic(start_gateway, open_page, issuer,
     # By itself, within a few seconds, and without being loaded again.
     wait_until(lambda: page.row("#routes", "required"), "the requests to appear")
     assert page.row("#routes", "required")[2:] == ["0", "0", "20"]
+    wait_until(lambda: page.refresh().text("#rate") != "–", "15 seconds for a rate", seconds=30)
     assert float(page.text("#rate")) > 0 and page.text("#errors") == "0 %"
     assert re.search(r"ms|s$", page.row("#latency", "gateway’s part")[1])
     assert page.run("document.querySelectorAll('#chart-traffic path.area').length") == 1
@@ -86,10 +88,59 @@ def test_figures_appear_and_follow_the_traffic(start_gateway, open_page, issuer,
     assert page.row("#failures", "bad-credentials")[1:] == ["1", "1"]
     assert any(cells[1].startswith("token-missing\nGET /recorded/required/x") for cells in page.rows("#recent-denials"))
     wait_until(lambda: any("signed_in" in cells[1] for cells in page.refresh().rows("#recent-events")), "the event")
-    assert float(page.text("#sign-ins")) > 0 and float(page.text("#sign-in-failures")) > 0
+    for figure in ("#sign-ins", "#sign-in-failures"):
+        wait_until(lambda figure=figure: float(page.refresh().text(figure)) > 0, f"15 seconds for {figure}", seconds=30)
     own = page.row("#issuers", "own")
     assert own[1].startswith("2 keys") and own[2].endswith("s ago") and own[3] == "0"
     page.assert_sound(gateway)
+
+
+def test_a_page_that_is_opened_later_shows_how_it_began(start_gateway, open_page, issuer):
+    gateway = start_gateway()
+    token = bearer(issuer.access())
+    for path in 10 * ["/recorded/required/x"] + 4 * ["/down/x"]:
+        raw.exchange(gateway.port, "GET", path, token)
+
+    def history() -> dict:
+        return json.loads(gateway.admin("/history")[1])
+
+    wait_until(lambda: any(history()["series"]["server_errors_per_second"]), "a point of the history", seconds=40)
+    told = history()
+    assert told["interval_seconds"] == 15 and {len(numbers) for numbers in told["series"].values()} == {len(told["times"])}
+    assert abs(told["now"] - time.time()) < 5 and told["now"] - told["times"][-1] < 20
+    most = {name: max(number or 0 for number in numbers) for name, numbers in told["series"].items()}
+    assert 0.2 < most["requests_per_second"] < 2 and 0.1 < most["server_errors_per_second"] < 0.4
+    assert most["gateway_p99_seconds"] > 0 and most["resident_bytes"] > 1 << 20 and most["open_descriptors"] > 8
+    page = open_page(gateway)
+    # At once, though this page has seen nothing of it: what the lines show, beside each moment that is pointed at.
+    wait_until(lambda: page.run("document.querySelectorAll('#chart-errors path.alarm').length"), "the chart")
+    failed = page.run("course.points.map((point) => point.failed)")
+    assert max(each or 0 for each in failed) == most["server_errors_per_second"]
+    assert page.run("document.querySelectorAll('#chart-errors .axis span').length") >= 1
+    page.run("""(() => {
+        const plot = document.querySelector('#chart-errors .plot');
+        const box = plot.querySelector('svg').getBoundingClientRect();
+        plot.dispatchEvent(new PointerEvent('pointermove', {clientX: box.right, clientY: box.top + 5, bubbles: true}));
+    })()""")
+    shown = page.text("#chart-errors .reading").splitlines()
+    assert re.fullmatch(r"\d\d:\d\d( [AP]M)?", shown[0]) and [line.split(":")[0] for line in shown[1:]] == [
+        "4xx per second", "5xx per second"]
+    page.run("document.querySelector('#chart-errors .plot').dispatchEvent(new PointerEvent('pointerleave'))")
+    assert page.text("#chart-errors .reading") == ""
+    page.assert_sound(gateway)
+
+
+def test_no_rate_is_of_less_than_15_seconds(functions):
+    script = f"""(() => {{
+        const readings = new Readings();
+        const rates = [];
+        for (const [time, value] of [[0, 0], [3, 30], [14, 140], [15, 150], [18, 180]]) {{
+            readings.add(time, 1, new Map([["gatehouse_requests_total", [{{key: "a", labels: {{}}, value}}]]]));
+            rates.push(readings.rate("gatehouse_requests_total", 60));
+        }}
+        return rates;
+    }})()"""
+    assert functions.run(script) == [None, None, None, 10, 10]
 
 
 def test_released_apps_are_there_with_their_versions(start_gateway, open_page):

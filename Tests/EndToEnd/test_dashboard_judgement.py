@@ -20,18 +20,18 @@ def measured(page: Page, *samples: tuple[float, int, dict[str, float]], asked: s
 def test_rates_are_differences_and_begin_anew_with_the_process(functions):
     rate = "r.rate('gatehouse_requests_total', 60)"
     assert measured(functions, (0, 1, {SERIES: 100}), asked=rate) is None
-    assert measured(functions, (0, 1, {SERIES: 100}), (10, 1, {SERIES: 150}), asked=rate) == 5
+    assert measured(functions, (0, 1, {SERIES: 100}), (20, 1, {SERIES: 200}), asked=rate) == 5
     # A route that was not there before, one that has gone, and a reading that is too old.
     other = SERIES.replace('"a"', '"b"')
-    assert measured(functions, (0, 1, {}), (10, 1, {other: 20}), asked=rate) == 2
-    assert measured(functions, (0, 1, {SERIES: 100, other: 5}), (10, 1, {other: 15}), asked=rate) == 1
-    far = [(0, 1, {SERIES: 0}), (100, 1, {SERIES: 1000}), (110, 1, {SERIES: 1010})]
+    assert measured(functions, (0, 1, {}), (20, 1, {other: 40}), asked=rate) == 2
+    assert measured(functions, (0, 1, {SERIES: 100, other: 5}), (20, 1, {other: 25}), asked=rate) == 1
+    far = [(0, 1, {SERIES: 0}), (100, 1, {SERIES: 1000}), (120, 1, {SERIES: 1020})]
     assert measured(functions, *far, asked=rate) == 1
     # Another process counts from nought, and so does a counter that has become smaller.
-    again = [(0, 1, {SERIES: 100}), (10, 2, {SERIES: 3})]
+    again = [(0, 1, {SERIES: 100}), (20, 2, {SERIES: 3})]
     assert measured(functions, *again, asked=rate) is None
-    assert measured(functions, *again, (20, 2, {SERIES: 13}), asked=rate) == 1
-    assert measured(functions, (0, 1, {SERIES: 100}), (10, 1, {SERIES: 20}), asked=rate) == 2
+    assert measured(functions, *again, (40, 2, {SERIES: 23}), asked=rate) == 1
+    assert measured(functions, (0, 1, {SERIES: 100}), (20, 1, {SERIES: 40}), asked=rate) == 2
 
 
 def test_labels_are_read_as_they_were_written(functions):
@@ -165,6 +165,11 @@ FAULTS = [
         "server.drained = true; status.upstreams[0].servers.push({...server, name: 'b', drained: false})",
         "note",
         "Upstream recorder: a is drained (by an operator)",
+    ),
+    (
+        "server.healthy = false; status.upstreams[0].servers.push({...server, name: 'b', healthy: true})",
+        "warn",
+        "Upstream recorder: a is down (checks fail)",
     ),
     (
         "server.serving = false",

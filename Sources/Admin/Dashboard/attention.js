@@ -117,7 +117,8 @@ function* upstreams(status, readings) {
       continue;
     }
     for (const { server, serves, word, note, kind } of states) {
-      if (!serves) yield { level: kind, text: `Upstream ${upstream.name}: ${server.name} is ${word} (${note})` };
+      // Another one serves: nobody is turned away for it.
+      if (!serves) yield { level: kind === "bad" ? "warn" : kind, text: `Upstream ${upstream.name}: ${server.name} is ${word} (${note})` };
     }
     yield* failing(upstream, readings);
   }

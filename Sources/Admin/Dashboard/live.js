@@ -48,6 +48,7 @@ async function askAndShow() {
     const told = JSON.parse(status);
     const readiness = told.ready ? "" : (await ask("readyz")).trim().split("\n").join(", ");
     const isFirst = readings.startedAt !== told.started_at;
+    if (course.lacks(now())) course.fill(JSON.parse(await ask("history")), now());
     show(told, parseMetrics(metrics), readiness);
     // Rates take two readings: the second comes soon.
     again(isFirst ? 1000 : INTERVAL);
@@ -76,7 +77,7 @@ function now() { return performance.now() / 1000; }
 function show(status, metrics, readiness) {
   [outage, answeredAt] = [null, now()];
   readings.add(answeredAt, status.started_at, metrics);
-  if (readings.covered(LONG) > 0) course.add(readings);
+  if (readings.covered(LONG) >= SHORTEST_RATE) course.add(readings);
   element("entrance").hidden = true;
   element("board").hidden = false;
   element("forget").hidden = sessionStorage.getItem(TOKEN) === null;

@@ -75,10 +75,10 @@ class Readings {
     return sum(this.samples(name).filter((sample) => matches(sample.labels)), (sample) => this.grown(sample, first));
   }
 
-  /** Per second; null while there is one reading only. */
+  /** Per second; null while the readings cover too little time. */
   rate(name, seconds, matches) {
     const covered = this.covered(seconds);
-    return covered > 0 ? this.increase(name, seconds, matches) / covered : null;
+    return covered >= SHORTEST_RATE ? this.increase(name, seconds, matches) / covered : null;
   }
 
   /** For each value of a label its increase over `seconds` and its total: those that are not nought, the most

@@ -5,7 +5,7 @@
 function showFigures(status, readings) {
   const per = (matches) => readings.increase("gatehouse_requests_total", SHORT, matches);
   const all = per();
-  say(element("rate"), rate(readings.rate("gatehouse_requests_total", SHORT)));
+  say(element("rate"), rate(readings.rate("gatehouse_requests_total", SHORT) ?? course.latest("requests", readings.time)));
   const { requests, connections } = status.limits;
   const sockets = readings.total("gatehouse_websockets_open");
   say(element("load"), [
@@ -28,8 +28,10 @@ function showSignInFigures(readings) {
   const calls = (matches) => readings.rate("gatehouse_account_calls_total", LONG, matches);
   const minute = (each) => (each === null ? "–" : rate(each * 60));
   const refused = calls(isLogin("refused"));
-  say(element("sign-ins"), minute(calls(isLogin("success"))));
-  say(element("sign-in-failures"), minute(refused));
+  const latest = (name) => rate(course.latest(name, readings.time));
+  const succeeded = calls(isLogin("success"));
+  say(element("sign-ins"), succeeded === null ? latest("signIns") : minute(succeeded));
+  say(element("sign-in-failures"), refused === null ? latest("signInsRefused") : minute(refused));
   dress(element("sign-in-failures"), "second");
   const refreshed = calls((labels) => labels.operation === "refresh" && isDone(labels.result, "success"));
   const locked = readings.increase("gatehouse_account_limits_total", LONG);
@@ -103,7 +105,7 @@ function showRoutes(readings) {
     const failed = of(row.name, "5xx");
     return [
       row.name === "none" ? "none (404)" : row.name,
-      { text: rate(covered > 0 ? row.increase / covered : null), kind: "number" },
+      { text: rate(covered >= SHORTEST_RATE ? row.increase / covered : null), kind: "number" },
       { text: count(of(row.name, "4xx")), kind: "number" },
       { text: count(failed), kind: failed > 0 ? "number bad" : "number" },
       { text: count(row.total), kind: "number" },
@@ -175,6 +177,9 @@ function showCapacity(status, readings) {
     plain("log lines lost", count(lost), lost > 0 ? "bad" : ""),
   ];
   if (status.outbox) rows.push(plain("messages to backends", `${count(status.outbox.waiting)} waiting, ${count(status.outbox.lost)} lost`));
+  const [memory, open, most] = ["process_resident_memory_bytes", "process_open_fds", "process_max_fds"].map((name) => readings.total(name));
+  const cores = readings.rate("process_cpu_seconds_total", SHORT);
+  rows.push(plain("CPU", cores === null ? "–" : `${percent(cores, 1)} of a core`), plain("memory", bytes(memory)), limited("file descriptors", open, most));
   const { reloads, failed_reloads: failed } = status.configuration;
   rows.push(plain("configuration read again", `${count(reloads)}×, ${count(failed)} refused`));
   for (const listener of status.listeners) {

@@ -32,6 +32,10 @@ function brief(seconds) {
   return `${milliseconds >= 10 ? WHOLE.format(milliseconds) : Number(milliseconds.toPrecision(2))} ms`;
 }
 
+function bytes(number) {
+  return number >= 2 ** 30 ? `${TENTHS.format(number / 2 ** 30)} GiB` : `${WHOLE.format(number / 2 ** 20)} MiB`;
+}
+
 function lasting(seconds) {
   const whole = Math.max(0, Math.round(seconds));
   if (whole < 60) return `${whole} s`;

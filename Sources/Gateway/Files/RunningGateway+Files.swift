@@ -69,7 +69,7 @@ extension RunningGateway {
             logger.info("changed files are in use", metadata: changes.metadata)
             for group in groups { filesKeptOut.letIn(group) }
             status.filesFollowed(groups.count, now: WallClock.seconds(), changesSecrets: !changes.secrets.isEmpty)
-            warnOfCertificates()
+            warn()
         } catch is Draining {
             return
         } catch {

@@ -28,6 +28,7 @@ actor RunningGateway {
     private let admin: HTTPListener
     private var background = BackgroundWork()
     private let logWatch: LogWatch
+    private let history: MetricsHistory
     /// Ends when the listeners that were taken out have no connection any more.
     private var leaving: Task<Void, Never>?
     private(set) var isDraining = false
@@ -53,6 +54,7 @@ actor RunningGateway {
         let status = GatewayStatus(now: WallClock.seconds(), logs: logs)
         let metrics = GatewayMetrics.registry(status)
         for _ in curls { _ = metrics.makeLoopMetrics() }
+        let history = MetricsHistory(metrics)
         let maker = SnapshotMaker(
             curls: curls, directory: directory, metrics: metrics, logs: logs, tracing: tracing,
             spanTally: status.spanTally, signatures: curls.count > 1 ? VerifiedSignatures() : nil,
@@ -70,12 +72,14 @@ actor RunningGateway {
             let admin = try await addresses.bind(
                 Wiring.adminListener(settings), at: "admin.address", of: settings
             ) { eventLoop in
-                AdminService(eventLoop: eventLoop, metrics: metrics, status: status, changes: changes)
+                AdminService(
+                    eventLoop: eventLoop, metrics: metrics, history: history, status: status, changes: changes)
             }
             let gateway = RunningGateway(
-                addresses, maker, status, snapshot, admin: admin, logs: logs, environment: environment)
+                addresses, maker, status, snapshot, admin: admin, history: history, logs: logs,
+                environment: environment)
             try await gateway.bindAll()
-            await gateway.warnOfCertificates()
+            await gateway.warn()
             return gateway
         } catch {
             await close(curls)
@@ -86,7 +90,7 @@ actor RunningGateway {
     private init(
         _ addresses: ListenerAddresses, _ maker: SnapshotMaker, _ status: GatewayStatus,
         _ snapshot: ConfigurationSnapshot,
-        admin: HTTPListener, logs: GatewayLogs, environment: [String: String]
+        admin: HTTPListener, history: MetricsHistory, logs: GatewayLogs, environment: [String: String]
     ) {
         self.addresses = addresses
         self.maker = maker
@@ -95,6 +99,7 @@ actor RunningGateway {
         self.environment = environment
         self.snapshot = snapshot
         self.admin = admin
+        self.history = history
         listeners = []
         logWatch = LogWatch(logger: logs.logger) { [status] in status.linesLost }
     }
@@ -114,10 +119,16 @@ actor RunningGateway {
 
     /// All services that run beside requests, those that no reload touches included.
     private func services(of snapshot: ConfigurationSnapshot) -> [any BackgroundService] {
-        snapshot.services + [logWatch]
+        snapshot.services + [logWatch, history]
     }
 
-    func warnOfCertificates() {
+    /// Of what works, and should not stay as it is.
+    func warn() {
+        for warning in snapshot.settings.plainPasswords {
+            logger.warning(
+                "passwords are accepted without TLS",
+                metadata: ["setting": "\(warning.keyPath)", "reason": "\(warning.text)"])
+        }
         for warning in snapshot.certificates.compactMap({ $0.warning(now: WallClock.seconds()) }) {
             logger.warning(
                 "a certificate has expired or is about to",
@@ -183,7 +194,7 @@ actor RunningGateway {
             for change in changes.differences { logger.info("configuration change", metadata: ["change": "\(change)"]) }
             logger.info("configuration reloaded", metadata: changes.metadata)
             status.reloaded(now: WallClock.seconds(), changesSecrets: !changes.secrets.isEmpty)
-            warnOfCertificates()
+            warn()
             return .applied(changes.lines, differences: changes.differences)
         } catch is Draining {
             logger.notice("configuration not reloaded: the gateway is stopping")

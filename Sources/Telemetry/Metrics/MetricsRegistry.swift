@@ -82,6 +82,31 @@ package final class MetricsRegistry: Sendable {
     package var requestsInFlight: Int64 { sum(counted.withLock { $0.loops }, \.requestsInFlight) }
     package var connectionsOpen: Int64 { sum(counted.withLock { $0.loops }, \.connectionsOpen) }
 
+    /// The values that a history of the gateway is made of, as they are now.
+    package var totals: MetricsTotals {
+        let (labels, loops) = counted.withLock { ($0.labels, $0.loops) }
+        let readings = readings()
+        let byClass = sum(loops, labels, \.requests)
+        func responses(_ status: Int) -> Int64 {
+            let place = StatusClass.index(of: status)
+            return stride(from: place, to: byClass.count, by: StatusClass.labels.count).reduce(0) { $0 + byClass[$1] }
+        }
+        func signIns(_ result: String) -> Int64 {
+            (readings.accountServices?.calls ?? []).reduce(0) { sum, call in
+                let isSignIn = ["login", "challenge"].contains { $0.hasSameBytes(as: call.key.operation) }
+                return isSignIn && call.key.result.hasSameBytes(as: result) ? sum + Int64(call.count) : sum
+            }
+        }
+        return MetricsTotals(
+            requests: byClass.reduce(0, +), clientErrors: responses(400), serverErrors: responses(500),
+            requestDurations: DurationRow.total(of: sum(loops, labels, \.requestDuration)),
+            gatewayDurations: DurationRow.total(of: sum(loops, labels, \.gatewayDuration)),
+            upstreamDurations: DurationRow.total(of: sum(loops, labels, \.upstreamDuration)),
+            signIns: signIns("success"), signInsRefused: signIns("refused"), cpuTime: readings.process?.cpuTime,
+            residentBytes: readings.process?.residentBytes, openDescriptors: readings.process?.openDescriptors,
+            requestsInFlight: sum(loops, \.requestsInFlight), connectionsOpen: sum(loops, \.connectionsOpen))
+    }
+
     /// The `Content-Type` of ``render()``'s text.
     package static var contentType: String { PrometheusText.contentType }
 

@@ -33,7 +33,7 @@ class Dashboard(Page):
         assert self.complaints() == []
         own = f"http://127.0.0.1:{gateway.admin_port}/"
         asked = {url.split("?")[0] for url in self.requested() if not url.startswith("data:")}
-        assert asked <= {own, f"{own}status", f"{own}metrics", f"{own}readyz"} and own in asked
+        assert asked <= {own, f"{own}status", f"{own}metrics", f"{own}readyz", f"{own}history"} and own in asked
 
 
 @pytest.fixture(scope="session")

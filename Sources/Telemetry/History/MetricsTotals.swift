@@ -1,0 +1,49 @@
+/// The counts of a gateway at one moment that its history is made of: all since the start but the last five.
+package struct MetricsTotals: Sendable, Equatable {
+    package var requests: Int64 = 0
+    /// Responses of these classes.
+    package var clientErrors: Int64 = 0
+    package var serverErrors: Int64 = 0
+    /// Durations over all routes, as a row of ``DurationHistogram`` without its sum.
+    package var requestDurations: [Int64] = []
+    package var gatewayDurations: [Int64] = []
+    package var upstreamDurations: [Int64] = []
+    package var signIns: Int64 = 0
+    package var signInsRefused: Int64 = 0
+    /// Microseconds; nil where the system does not say.
+    package var cpuTime: Int64?
+    package var residentBytes: Int64?
+    package var openDescriptors: Int64?
+    package var requestsInFlight: Int64 = 0
+    package var connectionsOpen: Int64 = 0
+}
+
+/// A row of durations, without its sum.
+enum DurationRow {
+    /// The row of all routes together.
+    static func total(of counts: [Int64]) -> [Int64] {
+        let width = DurationHistogram.width
+        return (0..<width - 1).map { place in
+            stride(from: place, to: counts.count, by: width).reduce(0) { $0 + counts[$1] }
+        }
+    }
+
+    /// The seconds that a share of the durations are within, evenly spread within a bucket, as Prometheus reads a
+    /// histogram. Of the lowest and of the highest bucket no more than their limit is known. Nil without durations.
+    static func quantile(_ share: Double, of counts: [Int64]) -> Double? {
+        let all = counts.reduce(0, +)
+        guard all > 0 else { return nil }
+        let rank = share * Double(all)
+        var below: Int64 = 0
+        for (place, count) in counts.enumerated() {
+            defer { below += count }
+            guard Double(below + count) >= rank, count > 0 else { continue }
+            guard place < DurationHistogram.limits.count else { break }
+            let limit = Double(DurationHistogram.limits[place])
+            guard place > 0 else { return limit / 1_000_000 }
+            let floor = Double(DurationHistogram.limits[place - 1])
+            return (floor + (limit - floor) * (rank - Double(below)) / Double(count)) / 1_000_000
+        }
+        return Double(DurationHistogram.limits[DurationHistogram.limits.count - 1]) / 1_000_000
+    }
+}
