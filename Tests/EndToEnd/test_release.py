@@ -93,7 +93,6 @@ def symbols() -> str:
 BROUGHT_ALONG = [
     # Symbols, the component, who brings it, and what scanners know it by.
     ("CNIOBoringSSL_", "boringssl", "swift-nio-ssl", r"pkg:github/google/boringssl@[0-9a-f]{40}", "cpe:2.3:a:google:boringssl:"),
-    ("CCryptoBoringSSL_", "boringssl", "swift-crypto", r"pkg:github/google/boringssl@[0-9a-f]{40}", "cpe:2.3:a:google:boringssl:"),
     ("c_nio_llhttp_", "llhttp", "swift-nio", r"pkg:github/nodejs/llhttp@v\d+\.\d+\.\d+", "cpe:2.3:a:llhttp:llhttp:"),
     ("yaml_parser_", "libyaml", "yams", r"pkg:github/yaml/libyaml@0\.\d+\.\d+", "cpe:2.3:a:pyyaml:libyaml:"),
     ("ucol_", "icu", "swift", r"pkg:github/unicode-org/icu@release-\d+-\d+", "cpe:2.3:a:unicode:international_components_for_unicode:"),

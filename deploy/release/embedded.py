@@ -69,7 +69,6 @@ def icu(_: Path) -> str:
 BORINGSSL = ("pkg:github/google/boringssl@{version}", "cpe:2.3:a:google:boringssl:{version}:*:*:*:*:*:*:*")
 LIBRARIES = [
     Library("boringssl", "swift-nio-ssl", "CNIOBoringSSL_", *BORINGSSL, boringssl("swift-nio-ssl", "CNIOBoringSSL")),
-    Library("boringssl", "swift-crypto", "CCryptoBoringSSL_", *BORINGSSL, boringssl("swift-crypto", "CCryptoBoringSSL")),
     Library(
         "llhttp", "swift-nio", "c_nio_llhttp_", "pkg:github/nodejs/llhttp@v{version}",
         "cpe:2.3:a:llhttp:llhttp:{version}:*:*:*:*:node.js:*:*", llhttp,
