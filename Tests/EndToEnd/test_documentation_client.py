@@ -304,6 +304,7 @@ def test_each_curl_example_of_the_admin_api_works(start_gateway, apple, tmp_path
     assert (reader("healthz", 200), reader("readyz", 200)) == ("ok\n", "ready\n")
     assert "gatehouse_requests_total" in reader("metrics", 200)
     assert reader("status", 200)["ready"] is True
+    assert reader("history", 200)["interval_seconds"] == 15
     assert reader("reload", 200)["reloaded"] is True
     assert reader("drain", 200) == {"draining": True, "ready": False}
     assert reader("endDrain", 200) == {"draining": False, "ready": True}

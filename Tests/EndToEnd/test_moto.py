@@ -52,6 +52,8 @@ class Moto:
                     "region": "us-east-1",
                     "user_pool_id": self.pool_id,
                     "client_ids": [self.client_id],
+                    # moto's tokens have AWS's iss.
+                    "issuer": f"https://cognito-idp.us-east-1.amazonaws.com/{self.pool_id}",
                     "jwks_url": f"{self.url}/{self.pool_id}/.well-known/jwks.json",
                     "allow_insecure_http": True,
                 }
