@@ -5,7 +5,8 @@ internal import Locking
 /// The last hour of a gateway's most telling figures, so that a page that is opened in the middle of an outage shows how
 /// it began.
 ///
-/// One point every quarter of a minute, 240 of them: 15 numbers of four bytes each, 15 KiB in all. Nothing is stored.
+/// One point every quarter of a minute, 240 of them, each of 16 numbers of four bytes: 15 KiB of numbers, and about as
+/// much for the arrays that hold them. Nothing is written to disk.
 package final class MetricsHistory: Sendable {
     package static let interval = Duration.seconds(15)
     package static let capacity = 240

@@ -1,4 +1,5 @@
-/// The counts of a gateway at one moment that its history is made of: all since the start but the last five.
+/// The counts of a gateway at one moment that its history is made of: all since the start but the last four, which are
+/// of that moment.
 package struct MetricsTotals: Sendable, Equatable {
     package var requests: Int64 = 0
     /// Responses of these classes.
