@@ -224,6 +224,7 @@ package final class GatewayStatus: Sendable {
             storeIsWritable: snapshot?.store.map { $0.writeError == nil },
             database: snapshot?.store?.readings.map(GatewayMetrics.reading),
             replicas: snapshot?.replicas.map { GatewayMetrics.counts($0.known) } ?? [],
-            isReady: Self.readiness(state).isReady)
+            drainedServers: drainedServers.names, isReady: Self.readiness(state).isReady,
+            isDraining: state.isDraining || state.isSetAside)
     }
 }

@@ -12,6 +12,11 @@ package final class DrainedServers: Sendable {
 
     package init() {}
 
+    /// All of them, in no order.
+    package var names: [(upstream: String, server: String)] {
+        keys.withLock { keys in keys.map { ($0.upstream, $0.server) } }
+    }
+
     package func contains(_ server: String, of upstream: String) -> Bool {
         keys.withLock { $0.contains(Key(upstream: upstream, server: server)) }
     }

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import signal
 import threading
 import time
@@ -34,6 +35,18 @@ def status(gateway, headers: dict | None = None) -> dict:
     code, page = ask(gateway, "GET", "/status", headers=headers)
     assert code == 200
     return page
+
+
+def metrics(gateway) -> str:
+    code, text = ask(gateway, "GET", "/metrics")
+    assert code == 200
+    return text.decode()
+
+
+def drained(gateway, server: str) -> str:
+    """The value of the metric for a server of the recorder."""
+    labels = f'upstream="recorder",server="{server}"'
+    return re.search(rf"(?m)^gatehouse_upstream_server_drained{{{re.escape(labels)}}} (.*)$", metrics(gateway))[1]
 
 
 # ---- Who may
@@ -287,10 +300,12 @@ def test_a_gateway_set_aside_is_not_ready_and_serves(administered, own_recorder)
     wait_until(lambda: administered.admin("/readyz")[0] == 200, "readiness")
     assert ask(administered, "POST", "/drain") == (200, {"draining": True, "ready": False})
     assert administered.admin("/readyz") == (503, "draining\n") and administered.admin("/healthz")[0] == 200
+    assert "\ngatehouse_draining 1\n" in metrics(administered)
     assert raw.exchange(administered.port, "GET", "/recorded/public/x").status == 200
     assert status(administered, AUTHORISED)["draining"] is True
     assert ask(administered, "DELETE", "/drain") == (200, {"draining": False, "ready": True})
     assert administered.admin("/readyz")[0] == 200
+    assert "\ngatehouse_draining 0\n" in metrics(administered)
 
 
 def test_a_drained_server_gets_nothing_new_and_finishes_what_it_has(start_gateway, own_recorder):
@@ -326,7 +341,9 @@ def test_a_drained_server_gets_nothing_new_and_finishes_what_it_has(start_gatewa
         assert len(own_recorder.requests_to("/recorded/public/x")) == before
         (upstream,) = [each for each in status(gateway, AUTHORISED)["upstreams"] if each["name"] == "recorder"]
         assert [(each["drained"], each["serving"]) for each in upstream["servers"]] == [(True, False), (False, True)]
+        assert (drained(gateway, own_recorder.url), drained(gateway, other.url)) == ("1", "0")
         assert ask(gateway, "DELETE", drain)[1]["drained"] is False
+        assert drained(gateway, own_recorder.url) == "0"
         for _ in range(20):
             raw.exchange(gateway.port, "GET", "/recorded/public/x")
         assert len(own_recorder.requests_to("/recorded/public/x")) > before
@@ -338,6 +355,10 @@ def test_a_server_is_named_by_its_url(administered, own_recorder):
     name = urllib.parse.quote(own_recorder.url, safe="")
     assert ask(administered, "POST", f"/upstreams/recorder/{name}/drain")[0] == 200
     assert raw.exchange(administered.port, "GET", "/recorded/public/x").status == 503
+    # Both are left out by alerts meanwhile.
+    assert drained(administered, own_recorder.url) == "1"
+    reason = 'gatehouse_denials_total{reason="upstream-no-server"} 1'
+    wait_until(lambda: f"\n{reason}\n" in metrics(administered), "the refusal to be counted")
     assert ask(administered, "DELETE", f"/upstreams/recorder/{name}/drain")[0] == 200
     assert raw.exchange(administered.port, "GET", "/recorded/public/x").status == 200
     assert ask(administered, "POST", "/upstreams/recorder/nobody/drain")[0] == 404

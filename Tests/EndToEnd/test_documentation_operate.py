@@ -137,7 +137,7 @@ WATCHING = documentation.text("watching.md")
 
 def test_the_table_of_alerts_is_the_rules():
     rules = (DEPLOY / "prometheus" / "gatehouse.rules.yaml").read_text()
-    chapters = dict(re.findall(r"alert: (\w+)[\s\S]*?runbook: docs/(\S+)", rules))
+    chapters = dict(re.findall(r"alert: (\w+)[\s\S]*?runbook_url: file:///usr/share/doc/gatehouse/docs/(\S+)", rules))
     rows = next(table for table in tables(WATCHING) if table[0] == ["Alerts", "Chapter"])[1:]
     written = {alert: re.findall(r"\]\((.*?)\)", link)[0] for alerts, link in rows for alert in re.findall(r"\w+", alerts)}
     assert written == chapters

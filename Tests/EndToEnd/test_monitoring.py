@@ -2,9 +2,10 @@
 name is there in what a running gateway serves."""
 
 import json
-import os
 import re
 import shutil
+import subprocess
+import urllib.parse
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,8 @@ ALERTS = [rule for group in yaml.safe_load(RULES.read_text())["groups"] for rule
 DASHBOARD = json.loads((DEPLOY / "grafana" / "gatehouse.json").read_text())
 PANELS = [panel for panel in DASHBOARD["panels"] if panel["type"] != "row"]
 TESTS = yaml.safe_load((DEPLOY / "prometheus" / "gatehouse.tests.yaml").read_text())["tests"]
+# Where the Debian package installs the documentation.
+INSTALLED = "/usr/share/doc/gatehouse"
 # Labels that Prometheus adds, and metrics of its own.
 ADDED = {"instance", "job"}
 # Labels whose values the settings name. All others have values that the program names, each of them served from the start
@@ -117,8 +120,6 @@ def test_each_alert_comes_when_it_should():
 
 def test_promtool_takes_what_the_gateway_serves(served, tmp_path):
     """Names, help and types as Prometheus wants them."""
-    import subprocess
-
     result = subprocess.run([promtool(), "check", "metrics"], input=served[1], capture_output=True, text=True, timeout=60)
     assert result.returncode == 0, result.stdout + result.stderr
 
@@ -195,8 +196,22 @@ def test_the_dashboard_can_be_imported():
 @pytest.mark.parametrize("rule", ALERTS, ids=lambda rule: rule["alert"])
 def test_each_alert_says_how_bad_it_is_and_what_to_do(rule):
     assert rule["labels"]["severity"] in ("page", "ticket")
-    path, _, anchor = rule["annotations"]["runbook"].partition("#")
+    url = urllib.parse.urlsplit(rule["annotations"]["runbook_url"])
+    assert url.scheme == "file" and url.path.startswith(f"{INSTALLED}/")
+    path = url.path.removeprefix(f"{INSTALLED}/")
     headings = re.findall(r"(?m)^#+ (.*)$", (REPOSITORY / path).read_text())
     anchors = {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
-    assert anchor in anchors, f"{path} has no chapter {anchor}"
-    assert os.access(REPOSITORY / path, os.R_OK)
+    assert url.fragment in anchors, f"{path} has no chapter {url.fragment}"
+
+
+def test_the_runbooks_address_is_replaced_as_the_documentation_says(tmp_path):
+    """In the rules' own comment as well, so that both say the same."""
+    (command,) = re.findall(r"(?m)^sed .*$", (REPOSITORY / "docs" / "watching.md").read_text())
+    assert f"#   {command}\n" in RULES.read_text()
+    (tmp_path / "gatehouse.rules.yaml").write_bytes(RULES.read_bytes())
+    subprocess.run(command, shell=True, cwd=tmp_path, check=True)
+    groups = yaml.safe_load((tmp_path / "gatehouse.rules.yaml").read_text())["groups"]
+    urls = [rule["annotations"]["runbook_url"] for group in groups for rule in group["rules"]]
+    before = [rule["annotations"]["runbook_url"] for rule in ALERTS]
+    assert urls == [url.replace(f"file://{INSTALLED}", "https://docs.example.com/gatehouse") for url in before]
+    checked(promtool(), "check", "rules", "--lint-fatal", tmp_path / "gatehouse.rules.yaml")

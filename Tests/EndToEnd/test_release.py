@@ -165,7 +165,9 @@ def test_the_package_has_the_documents(unpacked):
         assert (directory / name).is_file(), name
     # Each alert leads to a chapter that is there.
     rules = (directory / "deploy/prometheus/gatehouse.rules.yaml").read_text()
-    assert all((directory / path).is_file() for path in re.findall(r"runbook: ([^#\s]+)#", rules))
+    urls = re.findall(r"runbook_url: (\S+)#", rules)
+    assert len(urls) == rules.count("- alert:")
+    assert all((unpacked / url.removeprefix("file:///")).is_file() for url in urls)
 
 
 def test_the_copyright_file_has_the_terms_of_all_that_is_compiled_in(unpacked):

@@ -11,7 +11,10 @@ from harness import sanitizer
 from harness.deployment import DEPLOY, Root, needs_root
 from harness.gateway import REPOSITORY, gatehouse
 
-TEXT = (REPOSITORY / "docs" / "runbook.md").read_text()
+# The chapters for every gateway, on two pages.
+FIRST = (REPOSITORY / "docs" / "runbook.md").read_text()
+SECRETS = (REPOSITORY / "docs" / "runbook-secrets.md").read_text()
+TEXT = FIRST + SECRETS
 # The chapters about a database that gateways share.
 SHARED = (REPOSITORY / "docs" / "runbook-postgres.md").read_text()
 # The text with its line breaks removed.
@@ -152,6 +155,7 @@ INCIDENTS = [
     "The client secret is wrong",
     "Accounts are locked",
     "A certificate has expired",
+    "A changed file is refused",
     "The backend is down",
     "Overload",
     "The disk is full",
@@ -170,7 +174,8 @@ def test_each_incident_has_how_it_looks_and_what_to_do(incident):
     assert re.search(r"`(gatehouse|systemctl|journalctl|curl|top|df|timedatectl|openssl|sudo) ", chapter), "no command"
     # The table at the beginning leads to it.
     anchor = incident.lower().replace(" ", "-")
-    assert f"(#{anchor})" in chapters["First steps"]
+    page = "runbook-secrets.md" if f"## {incident}\n" in SECRETS else ""
+    assert f"({page}#{anchor})" in chapters["First steps"]
 
 
 def test_settings_exist():
@@ -197,6 +202,11 @@ def test_settings_exist():
 
 
 def test_links_lead_somewhere():
-    anchors = {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in re.findall(r"(?m)^## (.*)$", TEXT)}
-    for anchor in re.findall(r"\]\(#([^)]*)\)", FLAT):
-        assert anchor.replace(" ", "") in anchors, anchor
+    def anchors(text: str) -> set[str]:
+        return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in re.findall(r"(?m)^## (.*)$", text)}
+
+    for page in (FIRST, SECRETS):
+        for anchor in re.findall(r"\]\(#([^)]*)\)", re.sub(r"\s*\n\s*", " ", page)):
+            assert anchor.replace(" ", "") in anchors(page), anchor
+    for anchor in re.findall(r"\]\(runbook-secrets.md#([^)]*)\)", FIRST):
+        assert anchor in anchors(SECRETS), anchor

@@ -194,6 +194,23 @@ struct MetricsTests {
         #expect(!samples.contains { $0.hasPrefix(#"gatehouse_key_set_age_seconds{issuer="staff"}"#) })
         #expect(samples.contains("gatehouse_log_lines_lost_total{log=\"access\"} 7"))
         #expect(samples.contains("gatehouse_ready 0"))
+        #expect(samples.contains("gatehouse_draining 0"))
+    }
+
+    @Test("Drained servers are named among all servers, and so is a gateway that drains")
+    func drained() {
+        let samples = samples(
+            MetricsRegistry(labels: Self.labels) {
+                // The last one is of an upstream that the settings have no more.
+                MetricsReadings(
+                    drainedServers: [("files", "f1"), ("main", "f1"), ("old", "o1")], isReady: false, isDraining: true)
+            })
+        let name = "gatehouse_upstream_server_drained"
+        #expect(
+            samples.filter { $0.hasPrefix(name) } == [
+                #"\#(name){upstream="main",server="m1"} 0"#, #"\#(name){upstream="files",server="f1"} 1"#,
+            ])
+        #expect(samples.contains("gatehouse_draining 1"))
     }
 
     @Test("Under other labels, what keeps its name goes on counting, wherever it stands now")

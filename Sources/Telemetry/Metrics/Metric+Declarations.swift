@@ -67,6 +67,7 @@ extension Metric {
         case .serverRequestsInFlight: .gauge("upstream", "server", help: "Requests in flight at a server.")
         case .serverConnectionsIdle: .gauge("upstream", "server", help: "Idle pooled connections to a server.")
         case .serverUp: .gauge("upstream", "server", help: "1 if every event loop sends requests to a server.")
+        case .serverDrained: .gauge("upstream", "server", help: "1 if an operator drains a server.")
 
         case .eventLoopStalls:
             .counter(help: "Times that an event loop served none of its connections for more than 50 ms.")
@@ -121,6 +122,7 @@ extension Metric {
         case .storeErrors: .counter("cause", help: "Failed statements by cause.")
         case .replicas: .gauge("state", help: "Gateways that share the database, by state.")
         case .ready: .gauge(help: "1 if the gateway is ready for traffic.")
+        case .draining: .gauge(help: "1 if the gateway stops, or an operator drains it.")
         case .buildInfo: .gauge("version", help: "Always 1; the version is a label.")
 
         case .processCPU: .counter(help: "User and system CPU time of the process.")

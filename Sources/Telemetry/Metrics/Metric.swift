@@ -37,6 +37,7 @@ package enum Metric: String, CaseIterable, Sendable {
     case serverRequestsInFlight = "gatehouse_upstream_server_requests_in_flight"
     case serverConnectionsIdle = "gatehouse_upstream_server_connections_idle"
     case serverUp = "gatehouse_upstream_server_up"
+    case serverDrained = "gatehouse_upstream_server_drained"
 
     case eventLoopStalls = "gatehouse_event_loop_stalls_total"
     case eventLoopStalled = "gatehouse_event_loop_stalled_seconds_total"
@@ -88,6 +89,7 @@ package enum Metric: String, CaseIterable, Sendable {
     case storeErrors = "gatehouse_store_errors_total"
     case replicas = "gatehouse_replicas"
     case ready = "gatehouse_ready"
+    case draining = "gatehouse_draining"
     case buildInfo = "gatehouse_build_info"
 
     case processCPU = "process_cpu_seconds_total"

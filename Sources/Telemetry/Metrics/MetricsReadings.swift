@@ -217,8 +217,12 @@ package struct MetricsReadings: Sendable {
     package var database: Database?
     /// Gateways that share the database, by state; empty where there is one process.
     package var replicas: [(state: String, count: Int)]
+    /// The servers that an operator drains.
+    package var drainedServers: [(upstream: String, server: String)]
     /// Whether `/readyz` says yes.
     package var isReady: Bool
+    /// Whether the gateway stops, or an operator drains it.
+    package var isDraining: Bool
 
     package init(
         keySets: [KeySet] = [], certificates: [Certificate] = [], revocations: Revocations? = nil,
@@ -229,7 +233,7 @@ package struct MetricsReadings: Sendable {
         spans: (exported: Int, lost: Int) = (0, 0), nameLookups: NameLookups = NameLookups(),
         process: ProcessReadings? = nil, version: String = "",
         storeIsWritable: Bool? = nil, database: Database? = nil, replicas: [(state: String, count: Int)] = [],
-        isReady: Bool = true
+        drainedServers: [(upstream: String, server: String)] = [], isReady: Bool = true, isDraining: Bool = false
     ) {
         self.keySets = keySets
         self.certificates = certificates
@@ -248,6 +252,8 @@ package struct MetricsReadings: Sendable {
         self.storeIsWritable = storeIsWritable
         self.database = database
         self.replicas = replicas
+        self.drainedServers = drainedServers
         self.isReady = isReady
+        self.isDraining = isDraining
     }
 }

@@ -118,7 +118,7 @@ package final class MetricsRegistry: Sendable {
         writeRequests(loops, labels, to: &text)
         writeClients(loops, labels, to: &text)
         writeUpstreams(loops, labels, to: &text)
-        writeServers(loops, labels, to: &text)
+        writeServers(loops, labels, drained: readings.drainedServers, to: &text)
         text.single(.eventLoopStalls, sum(loops, \.stalls))
         text.single(
             .eventLoopStalled, PrometheusText.seconds(microseconds: sum(loops, \.stalledMicroseconds)))
@@ -140,6 +140,7 @@ package final class MetricsRegistry: Sendable {
         if let database = readings.database { text.write(database) }
         text.write(replicas: readings.replicas)
         text.single(.ready, readings.isReady ? 1 : 0)
+        text.single(.draining, readings.isDraining ? 1 : 0)
         text.family(.buildInfo, [readings.version], [1])
         if let process = readings.process { text.write(process) }
         return text.text
@@ -210,7 +211,10 @@ package final class MetricsRegistry: Sendable {
         }
     }
 
-    private func writeServers(_ loops: [LoopMetrics], _ labels: MetricsLabels, to text: inout PrometheusText) {
+    private func writeServers(
+        _ loops: [LoopMetrics], _ labels: MetricsLabels, drained: [(upstream: String, server: String)],
+        to text: inout PrometheusText
+    ) {
         let servers = zip(labels.upstreams, labels.servers).flatMap { upstream, servers in
             servers.map { [upstream, $0] }
         }
@@ -224,6 +228,13 @@ package final class MetricsRegistry: Sendable {
             (.serverRequestsInFlight, sum(loops, labels, \.serverInFlight)),
             (.serverConnectionsIdle, sum(loops, labels, \.serverIdle)),
             (.serverUp, sum(loops, labels, \.serverAbsent).map { $0 == 0 ? 1 : 0 }),
+            (
+                .serverDrained,
+                servers.map { names in
+                    drained.contains { $0.upstream.hasSameBytes(as: names[0]) && $0.server.hasSameBytes(as: names[1]) }
+                        ? 1 : 0
+                }
+            ),
         ]
         for (metric, counts) in families {
             text.begin(metric)
