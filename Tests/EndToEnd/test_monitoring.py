@@ -42,7 +42,7 @@ OF_SHARED_DATABASE: dict[str, dict[str, set[str]]] = {
     # Gateways with assertions or sessions of their own serve the first two alone.
     "gatehouse_keys_readable": {"purpose": {"assertion", "session", "sealing", "audit"}},
 }
-SELECTOR = re.compile(r"\b(gatehouse_\w+|up)\b(?:\{([^}]*)\})?")
+SELECTOR = re.compile(r"\b(gatehouse_\w+|process_\w+|up)\b(?:\{([^}]*)\})?")
 MATCHER = re.compile(r'(\w+)\s*(=~|!~|!=|=)\s*"([^"]*)"')
 
 
@@ -99,7 +99,7 @@ def served(run_directory, pool, issuer, shared_recorder, ledger):
     finally:
         gateway.stop()
     metrics: dict[str, dict[str, set[str]]] = {}
-    for name, labels in re.findall(r"(?m)^(gatehouse_\w+)(?:\{(.*)\})? \S+$", text):
+    for name, labels in re.findall(r"(?m)^((?:gatehouse|process)_\w+)(?:\{(.*)\})? \S+$", text):
         found = metrics.setdefault(name, {})
         for label, value in re.findall(r'(\w+)="((?:[^"\\]|\\.)*)"', labels or ""):
             found.setdefault(label, set()).add(value)
@@ -177,6 +177,13 @@ def test_legends_name_labels_that_their_expression_keeps(panel):
     for target in panel["targets"]:
         kept = {label.strip() for each in re.findall(r"by \(([^)]*)\)", target["expr"]) for label in each.split(",")}
         assert set(re.findall(r"\{\{(\w+)\}\}", target["legendFormat"])) <= kept
+
+
+@pytest.mark.parametrize("metric", ["process_cpu_seconds_total", "process_resident_memory_bytes", "process_open_fds", "process_max_fds"])
+def test_the_dashboard_has_the_process(metric):
+    """The gateway's alone: other programs of a machine serve metrics of these names as well."""
+    targets = [target["expr"] for panel in PANELS for target in panel["targets"] if f"{metric}{{" in target["expr"]]
+    assert len(targets) == 1 and "and on (instance, job) gatehouse_build_info" in targets[0]
 
 
 def test_the_dashboard_can_be_imported():
