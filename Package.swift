@@ -12,6 +12,16 @@ let strict: [SwiftSetting] = [
 /// Everything but the C wrappers is compiled with strict memory safety.
 let safe: [SwiftSetting] = strict + [.strictMemorySafety()]
 
+/// Whether an app fetches the package for its client. SwiftPM and Xcode read the manifest of such a package from its
+/// repository, where there is no directory, and then from a directory of this name.
+let isFetched = Context.packageDirectory == "/" || Context.packageDirectory.contains("/checkouts/")
+
+/// A package in exactly this version, so that two builds of the gateway are the same. deploy/release/dependencies.txt has
+/// those that they bring along. An app builds none of them, but its own packages may want other versions.
+func pinned(_ url: String, _ version: Version) -> Package.Dependency {
+    isFetched ? .package(url: url, from: version) : .package(url: url, exact: version)
+}
+
 func nio(_ product: String) -> Target.Dependency { .product(name: product, package: "swift-nio") }
 
 let httpTypes = Target.Dependency.product(name: "HTTPTypes", package: "swift-http-types")
@@ -36,16 +46,16 @@ let package = Package(
         .library(name: "GatehouseClientTesting", targets: ["GatehouseClientTesting"]),
     ],
     dependencies: [
-        .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
-        .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
-        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
-        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
-        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
-        .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
-        .package(url: "https://github.com/apple/swift-service-context", from: "1.5.1"),
-        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
-        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
-        .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
+        pinned("https://github.com/apple/swift-nio", "2.101.2"),
+        pinned("https://github.com/apple/swift-nio-ssl", "2.37.6"),
+        pinned("https://github.com/apple/swift-http-types", "1.8.0"),
+        pinned("https://github.com/apple/swift-log", "1.16.2"),
+        pinned("https://github.com/apple/swift-argument-parser", "1.8.2"),
+        pinned("https://github.com/apple/swift-distributed-tracing", "1.7.3"),
+        pinned("https://github.com/apple/swift-service-context", "1.5.1"),
+        pinned("https://github.com/swift-server/swift-service-lifecycle", "2.13.0"),
+        pinned("https://github.com/groue/GRDB.swift", "7.10.0"),
+        pinned("https://github.com/jpsim/Yams", "6.2.2"),
     ],
     targets: [
         // The app's half, for Apple's systems and Linux. Apps build it alone: it depends on nothing of the gateway's.

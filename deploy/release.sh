@@ -32,6 +32,13 @@ if [ -n "${GATEHOUSE_BINARY:-}" ]; then
 else
     need_packages ca-certificates libcurl4-openssl-dev libnghttp2-dev libpq-dev libsqlite3-dev libssl-dev pkg-config zlib1g-dev
     need_swift
+    swift package resolve
+fi
+# Package.swift does not say which versions its dependencies bring along: two releases of the same sources are to have the
+# same ones.
+python3 deploy/release/dependencies.py ||
+    fail "these are not the packages of deploy/release/dependencies.txt; docs/running.md says what to do about it"
+if [ -z "${GATEHOUSE_BINARY:-}" ]; then
     echo "building the release binary (the first time takes some minutes)"
     "${release_build[@]}"
     binary=$release_binary
