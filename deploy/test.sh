@@ -58,6 +58,7 @@ if ! (
     need_unpacked usr/bin/promtool prometheus
     need_unpacked usr/sbin/logrotate logrotate libpopt0
     need_unpacked usr/sbin/nginx nginx
+    need_unpacked usr/bin/caddy caddy
     need_postgres
     need_real_servers
     need_swift

@@ -63,7 +63,7 @@ package struct GatewayService: Service {
 
     /// Notes about listeners whose behaviour is valid but may not be intended.
     package static func notes(_ settings: GatewaySettings) -> [String] {
-        settings.listeners.filter { $0.serverNames == nil }.map { listener in
+        settings.listeners.filter { $0.serverNames == nil && $0.authorization == nil }.map { listener in
             "\(listener.address) serves requests for any Host: server_names keeps others from the backends"
         }
     }

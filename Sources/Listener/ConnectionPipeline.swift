@@ -71,7 +71,8 @@ struct ConnectionPipeline {
         try pipeline.addHandler(
             ExchangeHandler(
                 service, codec: codec, flushes: connections.flushes, peer: peer.text,
-                peerSlots: peer.slots, serverNames: settings.serverNames, httpsPort: settings.httpsPort))
+                peerSlots: peer.slots, serverNames: settings.serverNames, httpsPort: settings.httpsPort,
+                authorization: settings.authorization))
     }
 
     private func addHTTP2(to context: ChannelHandlerContext, _ peer: Peer) throws {
@@ -82,7 +83,8 @@ struct ConnectionPipeline {
         ) { stream in
             ExchangeHandler(
                 service, codec: stream, flushes: connections.flushes, peer: peer.text, peerSlots: peer.slots,
-                serverNames: settings.serverNames, httpsPort: settings.httpsPort, isStream: true)
+                serverNames: settings.serverNames, httpsPort: settings.httpsPort,
+                authorization: settings.authorization, isStream: true)
         }
         try context.pipeline.syncOperations.addHandler(connection)
     }

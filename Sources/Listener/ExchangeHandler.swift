@@ -1,6 +1,7 @@
 internal import HTTP1
 internal import HTTPTypes
 internal import NIOCore
+internal import Pipeline
 
 /// Passes requests to the service and responses back, for HTTP/1.1 connections and HTTP/2 streams alike: it
 /// speaks swift-http-types on both sides. A connection has it as the handler behind its codec. A stream, which has no
@@ -26,6 +27,7 @@ final class ExchangeHandler: ChannelDuplexHandler {
     private let isStream: Bool
     private let serverNames: HostNames?
     private let httpsPort: Int?
+    private let authorization: ExternalAuthorization?
     /// Whether the connection or stream is still there.
     private var isAttached = false
     private var state = State.idle
@@ -47,10 +49,12 @@ final class ExchangeHandler: ChannelDuplexHandler {
     ///   - peerSlots: where it is counted.
     ///   - serverNames: the hosts that requests may name; nil: any.
     ///   - httpsPort: the port that requests are redirected to, for https; nil: they are served.
+    ///   - authorization: the proxies whose questions the requests are; nil: they are served.
     ///   - isStream: whether it serves one of several streams of a connection, which is counted elsewhere.
     init(
         _ service: any RequestService, codec: any MessageCodec, flushes: EndOfTickFlushes, peer: String,
-        peerSlots: AddressSlots? = nil, serverNames: HostNames? = nil, httpsPort: Int? = nil, isStream: Bool = false
+        peerSlots: AddressSlots? = nil, serverNames: HostNames? = nil, httpsPort: Int? = nil,
+        authorization: ExternalAuthorization? = nil, isStream: Bool = false
     ) {
         self.service = service
         self.codec = codec
@@ -59,6 +63,7 @@ final class ExchangeHandler: ChannelDuplexHandler {
         self.peerSlots = peerSlots
         self.serverNames = serverNames
         self.httpsPort = httpsPort
+        self.authorization = authorization
         self.isStream = isStream
         codec.exchanges = self
     }
@@ -121,7 +126,7 @@ final class ExchangeHandler: ChannelDuplexHandler {
         let length = hasBody ? head.headerFields[.contentLength].flatMap(Int.init) : nil
         var request = InboundRequest(
             head: head, body: !hasBody ? .none : length.map { .length($0) } ?? .unknownLength, peer: peer,
-            peerSlots: peerSlots, receivedAt: .now(), httpsPort: httpsPort)
+            peerSlots: peerSlots, receivedAt: .now(), httpsPort: httpsPort, authorization: authorization)
         if let serverNames, let authority = head.authority { request.isMisdirected = !serverNames.contains(authority) }
         let sink = service.begin(request, ResponseWriter(self, exchange: exchange))
         // The answer may have been given already.

@@ -31,6 +31,8 @@ package struct ListenerSettings: Sendable {
     package var serverNames: HostNames?
     /// The port that requests without TLS are redirected to, for https; nil: they are served.
     package var httpsPort: Int?
+    /// The proxies whose questions the requests are; nil: they are served.
+    package var authorization: ExternalAuthorization?
     /// Nil: the listener speaks without TLS.
     package var tls: ListenerTLS?
     /// Nil: only HTTP/1.1 is spoken. Else HTTP/2 as well: negotiated over TLS, else with clients that begin with its
@@ -43,7 +45,7 @@ package struct ListenerSettings: Sendable {
         bodyIdleTimeout: TimeAmount = .seconds(30), keepAliveTimeout: TimeAmount = .seconds(75),
         connections: Int = 10_000, connectionsPerAddress: Int = .max, trustedProxies: [IPNetwork] = [],
         leastRate: Int = 0, leastRateGrace: TimeAmount = .seconds(30), proxies: [IPNetwork] = [],
-        serverNames: HostNames? = nil, httpsPort: Int? = nil,
+        serverNames: HostNames? = nil, httpsPort: Int? = nil, authorization: ExternalAuthorization? = nil,
         tls: ListenerTLS? = nil, http2: HTTP2Limits? = nil
     ) {
         self.host = host
@@ -61,6 +63,7 @@ package struct ListenerSettings: Sendable {
         self.proxies = proxies
         self.serverNames = serverNames
         self.httpsPort = httpsPort
+        self.authorization = authorization
         self.tls = tls
         self.http2 = http2
     }

@@ -1,6 +1,7 @@
 package import HTTP1
 package import HTTPTypes
 package import NIOCore
+package import Pipeline
 
 /// How much body a request announces.
 package enum RequestBody: Equatable, Sendable {
@@ -23,6 +24,8 @@ package struct InboundRequest {
     package var isMisdirected = false
     /// The port that its listener redirects to, for https; nil: it serves.
     package var httpsPort: Int?
+    /// The proxy's question that it is; nil: it is to be served.
+    package var authorization: ExternalAuthorization?
 }
 
 /// Why a connection was not let in.

@@ -9,11 +9,12 @@ internal import Pipeline
 extension Exchange {
     func refuse(_ refusal: Refusal) {
         log.reason = refusal.reason
-        var refusal = refusal
+        var refusal = request.authorization?.answer(refusal) ?? refusal
         refusal.deniesSuccess = rule?.deniesSuccess ?? isSessionCall
         var (head, body) = refusal.answer(requestID: log.requestID)
         // A client whose message can be read two ways may send more of them: nothing further is read (RFC 9112 §11.2).
-        if refusal.error == .badRequest { head.headerFields[.connection] = "close" }
+        // A question's message is not what can be.
+        if refusal.error == .badRequest, request.authorization == nil { head.headerFields[.connection] = "close" }
         answer(head, body)
     }
 
@@ -21,6 +22,18 @@ extension Exchange {
     private var isSessionCall: Bool {
         guard let prefix = service.plan.sessionPrefix else { return false }
         return request.head.path?.utf8.starts(with: prefix.utf8) == true
+    }
+
+    /// Tells the proxy that asks that the original request may go on, and whose it is.
+    func grant(_ permit: consuming Permit) {
+        (log.routeIndex, log.subject) = (permit.routeIndex, permit.subject)
+        guard !permit.isOverridden else { return refuse(ExternalAuthorization.overridden) }
+        let identity = request.authorization?.answer(permit.identityFields, names: service.plan.gate.identityNames)
+        var head = HTTPResponse(status: .ok, headerFields: identity ?? [:])
+        head.headerFields[.contentLength] = "0"
+        head.headerFields[.cacheControl] = "no-store"
+        head.headerFields[.requestID] = log.requestID
+        sendUntreated(head, ByteBuffer())
     }
 
     func answerPreflight(_ fields: HTTPFields) {

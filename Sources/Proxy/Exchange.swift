@@ -37,7 +37,7 @@ final class Exchange {
     init(_ inbound: InboundRequest, _ writer: consuming ResponseWriter, service: LoopService) {
         self.service = service
         var request = inbound
-        let origin = service.plan.trustedProxies?.origin(peer: request.peer, request.head.headerFields)
+        let origin = service.proxies(of: request)?.origin(peer: request.peer, request.head.headerFields)
         if let scheme = origin?.scheme { request.head.scheme = scheme }
         self.request = request
         let now = WallClock.milliseconds()
@@ -70,9 +70,10 @@ final class Exchange {
                 (log.routeIndex, log.subject) = (permit.routeIndex, permit.subject)
                 return refuse(.rateLimited(after: wait))
             }
-            forward(permit)
+            if request.authorization == nil { forward(permit) } else { grant(permit) }
         case .endpoint(let number, let routeIndex, let token):
             log.routeIndex = routeIndex
+            guard request.authorization == nil else { return refuse(ExternalAuthorization.notDecided) }
             switch service.plan.endpoints[number] {
             case .account(let operation, let group): collect(operation, group, token)
             case .session(let operation): collect(operation, token)
@@ -81,11 +82,13 @@ final class Exchange {
             }
         case .preflight(let fields, let routeIndex):
             log.routeIndex = routeIndex
+            guard request.authorization == nil else { return refuse(ExternalAuthorization.notDecided) }
             answerPreflight(fields)
         case .refuse(let refusal, let routeIndex):
             log.routeIndex = routeIndex
             refuse(refusal)
         case .directCognito(let call):
+            guard request.authorization == nil else { return refuse(ExternalAuthorization.directCognito) }
             take(call)
         case .needsKeys(let issuerIndex, let keyID):
             lookUpKeys(issuerIndex, keyID)
@@ -186,10 +189,16 @@ final class Exchange {
 
     /// Sends a response of the gateway's own, and records it.
     func send(_ head: HTTPResponse, _ body: ByteBuffer) {
+        var head = head
+        for field in treatment?.responseHeaders.set ?? [] { head.headerFields[field.name] = field.value }
+        sendUntreated(head, body)
+    }
+
+    /// The same without the fields that the route sets for clients.
+    func sendUntreated(_ head: HTTPResponse, _ body: ByteBuffer) {
         guard state.answer(), let writer = writer.take() else { return }
         log.status = head.status.code
         var head = head
-        for field in treatment?.responseHeaders.set ?? [] { head.headerFields[field.name] = field.value }
         if closesConnection { head.headerFields[.connection] = "close" }
         log.bytesSent = request.head.method == .head ? 0 : body.readableBytes
         record()

@@ -76,6 +76,6 @@ struct ExchangeLog {
             method: request.head.method.rawValue, target: request.head.path ?? "", status: status,
             bytesSent: Int64(bytesSent), duration: duration(of: request, endedAt: endedAt),
             upstreamDuration: upstreamMicroseconds, server: server, retries: retries, route: route, subject: subject,
-            denialReason: reason?.code, trace: trace?.ids)
+            denialReason: reason?.code, decisionFor: request.authorization?.proxy.rawValue, trace: trace?.ids)
     }
 }

@@ -81,6 +81,8 @@ final class LoopService {
     func begin(_ request: InboundRequest, _ writer: consuming ResponseWriter) -> any ExchangeSink {
         watch.workBegan()
         let hasRoom = plan.requestsInFlight.begin(limit: plan.requestLimit)
+        var request = request
+        let undecidable = request.authorization.flatMap { replace(&request, byTheOriginalFor: $0) }
         let exchange = Exchange(request, writer, service: self)
         if !hasRoom {
             exchange.turnAway()
@@ -90,16 +92,37 @@ final class LoopService {
             exchange.refuse(.misdirected())
         } else if let port = request.httpsPort, !exchange.isSecure {
             exchange.redirectToHTTPS(port: port)
+        } else if let undecidable {
+            exchange.refuse(undecidable)
         } else {
             exchange.decide()
         }
         return exchange
     }
 
+    /// Puts the original request in a question's place.
+    ///
+    /// - Returns: why nothing is decided; nil if it is.
+    private func replace(
+        _ request: inout InboundRequest, byTheOriginalFor authorization: ExternalAuthorization
+    ) -> Refusal? {
+        do {
+            request.head = try authorization.original(of: request.head, peer: request.peer)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    /// The proxies whose word for the client's address counts.
+    func proxies(of request: InboundRequest) -> TrustedProxies? {
+        request.authorization.map(\.proxies) ?? plan.trustedProxies
+    }
+
     /// Whether the client's address has fewer requests in flight than it may; if so, this one counts.
     private func countsAddress(of exchange: Exchange) -> Bool {
         var slots = exchange.request.peerSlots
-        if let proxies = plan.trustedProxies {
+        if let proxies = proxies(of: exchange.request) {
             slots = proxies.slots(ofClient: exchange.log.clientAddress, peer: exchange.request.peer, at: slots)
         }
         guard let slots else { return true }

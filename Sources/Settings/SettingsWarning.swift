@@ -44,7 +44,8 @@ extension GatewaySettings {
         guard !signIn.pools.isEmpty, trustedProxies.isEmpty else { return [] }
         return listeners.enumerated().compactMap { index, listener in
             guard listener.tls == nil, listener.httpsPort == nil, listener.proxies.isEmpty,
-                !listener.address.isLoopback, let place = places["listeners[\(index)].address"]
+                listener.authorization == nil, !listener.address.isLoopback,
+                let place = places["listeners[\(index)].address"]
             else { return nil }
             return SettingsWarning(
                 kind: .plainPasswords, place: place,

@@ -52,7 +52,7 @@ SECONDS = {
     "test_websocket_h2.py": 13, "test_operation.py": 12, "test_clock_steps.py": 50,
     "test_replicas.py": 35, "test_replicas_database.py": 110, "test_replicas_races.py": 20, "test_replicas_chaos.py": 65,
     "test_replicas_restarts.py": 20, "test_postgres_servers.py": 15, "test_lifeline.py": 10,
-    "test_shared_signatures.py": 25,
+    "test_shared_signatures.py": 25, "test_external_authorization.py": 50,
 }
 
 

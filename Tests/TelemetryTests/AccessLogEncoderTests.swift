@@ -34,11 +34,12 @@ struct AccessLogEncoderTests {
         var record = record(target: "/api/items?page=2", route: "api", subject: "abc", denialReason: "expired")
         record.upstreamDuration = 1000
         (record.server, record.retries) = ("http://10.0.0.7:8000", 2)
+        record.decisionFor = "nginx"
         #expect(
             line(record) == """
                 {"time":"2026-01-31T23:59:59.123Z","request_id":"r1","client_address":"192.0.2.1","method":"GET",\
                 "path":"/api/items?page=","status":200,"bytes_sent":275,"duration_us":1234,\
-                "upstream_duration_us":1000,"server":"http://10.0.0.7:8000","retries":2,"route":"api","subject_hash":"07d2f04510c4a58a5844ae0765b764c9","denial_reason":"expired"}
+                "upstream_duration_us":1000,"server":"http://10.0.0.7:8000","retries":2,"route":"api","subject_hash":"07d2f04510c4a58a5844ae0765b764c9","denial_reason":"expired","decision_for":"nginx"}
 
                 """)
     }
@@ -49,12 +50,13 @@ struct AccessLogEncoderTests {
         var record = record(target: "/a b\u{1b}?code=1", route: "an api", subject: "abc", denialReason: "expired")
         record.upstreamDuration = 2_345_678
         (record.server, record.retries) = ("http://10.0.0.7:8000", 2)
+        record.decisionFor = "nginx"
         var bytes: [UInt8] = []
         encoder.encode(record, into: &bytes)
         #expect(
             String(decoding: bytes, as: UTF8.self) == """
                 2026-01-31T23:59:59.123Z GET /a b\\u001b?code= 200 1.2ms client_address=192.0.2.1 bytes_sent=275 \
-                upstream=2.3s server=http://10.0.0.7:8000 retries=2 route="an api" subject_hash=07d2f04510c4a58a5844ae0765b764c9 denial_reason=expired request_id=r1
+                upstream=2.3s server=http://10.0.0.7:8000 retries=2 route="an api" subject_hash=07d2f04510c4a58a5844ae0765b764c9 denial_reason=expired decision_for=nginx request_id=r1
 
                 """)
     }

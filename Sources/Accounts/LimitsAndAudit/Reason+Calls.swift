@@ -71,7 +71,7 @@ extension RequestFault {
             .directCognito, .clientDisconnected,
             .requestTimeout, .requestTooSlow, .crossOriginNotAllowed, .overloaded, .overloadedAddress,
             .addressNotAllowed,
-            .rateLimited,
+            .rateLimited, .proxyNotTrusted, .originalRequestUnclear, .overrideHeader, .notDecided,
             .webSocketHandshake, .webSocketVersion, .webSocketNotServed, .assertionNotSigned,
             .endpointWithoutService, .routeWithoutUpstream, .userSyncFailed, .invalidParameter:
             false

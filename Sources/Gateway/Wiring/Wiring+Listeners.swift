@@ -44,6 +44,7 @@ extension Wiring {
         _ listener: ListenSettings, _ tls: ListenerTLS?, _ settings: GatewaySettings
     ) -> ListenerSettings {
         let limits = settings.limits
+        let asking = listener.authorization
         return ListenerSettings(
             host: listener.address.host, port: listener.address.port,
             head: HeadLimits(
@@ -53,9 +54,12 @@ extension Wiring {
             bodyIdleTimeout: TimeAmount(limits.bodyIdleTimeout),
             keepAliveTimeout: TimeAmount(limits.keepAliveTimeout),
             connections: limits.connections, connectionsPerAddress: limits.connectionsPerAddress,
-            trustedProxies: settings.trustedProxies, leastRate: limits.minimumRate,
+            trustedProxies: settings.trustedProxies + (asking?.trusted ?? []), leastRate: limits.minimumRate,
             leastRateGrace: TimeAmount(limits.minimumRateGrace), proxies: listener.proxies,
-            serverNames: listener.serverNames.map(HostNames.init), httpsPort: listener.httpsPort, tls: tls,
+            serverNames: listener.serverNames.map(HostNames.init), httpsPort: listener.httpsPort,
+            authorization: asking.flatMap {
+                ExternalAuthorization($0.proxy, trusted: $0.trusted, inFront: settings.trustedProxies)
+            }, tls: tls,
             http2: listener.http2 ? limits.http2 : nil)
     }
 }

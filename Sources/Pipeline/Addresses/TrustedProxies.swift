@@ -46,6 +46,13 @@ package struct TrustedProxies: Sendable, Equatable {
         return client
     }
 
+    /// Whether the last proxy has written an address that can be read.
+    static func namesClient(_ fields: HTTPFields) -> Bool {
+        guard let field = fields.last(where: { $0.name == .xForwardedFor }) else { return false }
+        let elements = Array(field.value.utf8).split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false)
+        return elements.last.flatMap(address) != nil
+    }
+
     /// The last value is the trusted peer's own; those before it came to the peer. A value that is neither `http` nor
     /// `https` counts as `http`, which claims the least.
     private static func scheme(_ fields: HTTPFields) -> String? {
@@ -79,9 +86,4 @@ package struct TrustedProxies: Sendable, Equatable {
 extension HTTPField.Name {
     static let xForwardedFor: HTTPField.Name = known("X-Forwarded-For")
     static let xForwardedProto: HTTPField.Name = known("X-Forwarded-Proto")
-
-    private static func known(_ text: String) -> HTTPField.Name {
-        guard let name = HTTPField.Name(text) else { preconditionFailure("\(text) is a token") }
-        return name
-    }
 }

@@ -72,6 +72,8 @@ package struct Gate: Sendable {
     let assertion: Assertion?
     /// Whom assertions are for, by the numbers that cached tokens know them by.
     package let audiences: [String]
+    /// The names of the headers that tell backends who calls.
+    package let identityNames: [HTTPField.Name]
     /// Nil where no attributes of users are read.
     package let userAttributes: UserAttributeRule?
 
@@ -86,6 +88,8 @@ package struct Gate: Sendable {
         self.cognito = cognito
         let audiences = assertion?.audiences(of: routes.routes) ?? []
         let identityHeaders = identityClaims.map(\.header) + [assertion?.header].compactMap { $0 }
+        let standard = IdentityLines.names.map { identityNamespace + $0 }
+        self.identityNames = (standard + identityHeaders).compactMap { HTTPField.Name($0) }
         var numbers = RequirementNumbers()
         self.rules = routes.routes.map { route in
             RouteRule(
@@ -266,7 +270,7 @@ package struct Gate: Sendable {
         case .endpoint(let number):
             return .endpoint(number, routeIndex: index, entry?.token)
         case .upstream:
-            guard var lines = lines(request, rule, context, entry) else {
+            guard var added = lines(request, rule, context, entry) else {
                 return .refuse(Refusal(.internalFailure, reason: .request(.assertionNotSigned)), routeIndex: index)
             }
             var target = path.target
@@ -280,11 +284,11 @@ package struct Gate: Sendable {
                 let replacement = sources.replacement(
                     in: request, keepsCookie: rule.forwardToken && source == .cookie, inbound: rule.inbound)
                 replaced += replacement.names
-                lines.append(contentsOf: replacement.lines)
+                added.lines.append(contentsOf: replacement.lines)
             }
             return .forward(
                 permit(
-                    request, target: target, routeIndex: index, lines: lines,
+                    request, target: target, routeIndex: index, lines: added.lines, identity: added.identity,
                     subject: entry?.subject, dropsAuthorization: entry != nil && !rule.forwardToken,
                     replaced: replaced, webSocket: webSocket))
         }
@@ -303,11 +307,13 @@ package struct Gate: Sendable {
         return lines
     }
 
-    /// Nil when the backend is to get an assertion and there is none.
+    /// All lines, and which of them are the caller's identity. Nil when the backend is to get an assertion and there is
+    /// none.
     private func lines(
         _ request: HTTPRequest, _ rule: RouteRule, _ context: RequestContext, _ entry: TokenCache.Entry?
-    ) -> [UInt8]? {
+    ) -> (lines: [UInt8], identity: Range<Int>)? {
         var lines = forwardedLines(request, context, reserving: entry?.extra.count ?? 0)
+        let start = lines.count
         if let entry {
             lines.append(contentsOf: entry.extra)
             if let assertion {
@@ -315,7 +321,8 @@ package struct Gate: Sendable {
                 lines.append(contentsOf: line)
             }
         }
+        let identity = start..<lines.count
         if let treatment = rule.treatment { lines.append(contentsOf: treatment.requestHeaders.lines) }
-        return lines
+        return (lines, identity)
     }
 }

@@ -12,6 +12,8 @@ package struct Permit: ~Copyable {
     package let routeIndex: Int
     /// Complete header lines that the gateway adds: forwarding, tracing, identity.
     package let lines: [UInt8]
+    /// Where among them the caller's identity is.
+    private let identity: Range<Int>
     /// The caller's `sub`; nil if no token was verified.
     package let subject: String?
     /// Whether the backend may turn the request into a WebSocket.
@@ -23,13 +25,14 @@ package struct Permit: ~Copyable {
     private let replaced: [HTTPField.Name]
 
     fileprivate init(
-        request: HTTPRequest, target: String, routeIndex: Int, rule: RouteRule, lines: [UInt8], subject: String?,
-        dropsAuthorization: Bool, replaced: [HTTPField.Name], webSocket: WebSocketGrant?
+        request: HTTPRequest, target: String, routeIndex: Int, rule: RouteRule, lines: [UInt8], identity: Range<Int>,
+        subject: String?, dropsAuthorization: Bool, replaced: [HTTPField.Name], webSocket: WebSocketGrant?
     ) {
         self.request = request
         self.target = target
         self.routeIndex = routeIndex
         self.lines = lines
+        self.identity = identity
         self.subject = subject
         self.webSocket = webSocket
         self.rule = rule
@@ -47,16 +50,44 @@ package struct Permit: ~Copyable {
         if !replaced.isEmpty, replaced.contains(field.name) { return false }
         return rule.inbound.passes(field, connectionOptions: connectionOptions)
     }
+
+    /// The caller's identity, as the backend gets it; empty if no token was verified.
+    package var identityFields: HTTPFields {
+        var fields: HTTPFields = [:]
+        for line in lines[identity].split(separator: UInt8(ascii: "\n")) {
+            guard let colon = line.firstIndex(of: UInt8(ascii: ":")),
+                let name = HTTPField.Name(String(decoding: line[..<colon], as: UTF8.self))
+            else { continue }
+            // Behind the colon a space, and CR at the end.
+            fields.append(HTTPField(name: name, lenientValue: line[colon...].dropFirst(2).dropLast()))
+        }
+        return fields
+    }
+
+    /// Whether a backend that gets the fields that do not pass all the same may take another path, host or method from
+    /// one, or may read one as a header of the gateway's that is spelt otherwise (``HeaderNames/normalised(_:)``).
+    package var isOverridden: Bool {
+        request.headerFields.contains { field in
+            guard !passes(field) else { return false }
+            let name = field.name.canonicalName
+            guard name.utf8.allSatisfy(HeaderNames.isPlain) else { return true }
+            return switch TrustedHeader.named(name)?.meaning {
+            case .path, .host, .method: true
+            case .scheme, .clientAddress, .identity, .internalRedirect, nil: false
+            }
+        }
+    }
 }
 
 extension Gate {
     /// The one place that makes permits: for a route of the gate's own, under that route's rule.
     func permit(
-        _ request: HTTPRequest, target: String, routeIndex: Int, lines: [UInt8], subject: String?,
-        dropsAuthorization: Bool, replaced: [HTTPField.Name] = [], webSocket: WebSocketGrant? = nil
+        _ request: HTTPRequest, target: String, routeIndex: Int, lines: [UInt8], identity: Range<Int> = 0..<0,
+        subject: String?, dropsAuthorization: Bool, replaced: [HTTPField.Name] = [], webSocket: WebSocketGrant? = nil
     ) -> Permit {
         Permit(
             request: request, target: target, routeIndex: routeIndex, rule: rules[routeIndex], lines: lines,
-            subject: subject, dropsAuthorization: dropsAuthorization, replaced: replaced, webSocket: webSocket)
+            identity: identity, subject: subject, dropsAuthorization: dropsAuthorization, replaced: replaced,
+            webSocket: webSocket)
     }
 }

@@ -40,7 +40,7 @@ extension HTTPField.Name {
     /// `X-Request-Id`, on every response.
     package static let requestID: HTTPField.Name = known("X-Request-Id")
 
-    private static func known(_ text: String) -> HTTPField.Name {
+    static func known(_ text: String) -> HTTPField.Name {
         guard let name = HTTPField.Name(text) else { preconditionFailure("\(text) is a token") }
         return name
     }

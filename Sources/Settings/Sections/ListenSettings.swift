@@ -15,10 +15,12 @@ package struct ListenSettings: Sendable {
     package var serverNames: [String]?
     /// The port that requests are redirected to, for https; nil: they are served.
     package var httpsPort: Int?
+    /// The proxies that ask for decisions here; nil: requests are served.
+    package var authorization: ExternalAuthorizationSettings?
 
     package init(
         address: HostAndPort, http2: Bool, tls: TLSSettings?, proxies: [IPNetwork] = [], serverNames: [String]? = nil,
-        httpsPort: Int? = nil
+        httpsPort: Int? = nil, authorization: ExternalAuthorizationSettings? = nil
     ) {
         self.address = address
         self.http2 = http2
@@ -26,6 +28,7 @@ package struct ListenSettings: Sendable {
         self.proxies = proxies
         self.serverNames = serverNames
         self.httpsPort = httpsPort
+        self.authorization = authorization
     }
 }
 
@@ -72,12 +75,13 @@ extension ListenSettings {
                 if httpsPort != nil, keys.has("tls") {
                     keys.error("redirect_to_https", "has no effect with tls: requests come by https already")
                 }
+                let authorization = ExternalAuthorizationSettings.read(in: keys)
                 guard let node = keys.required("address"), let address = node.read(.listenAddress) else { return nil }
                 node.refuse(address, usedIn: listeners.map(\.address))
                 keys.notePlace(of: "address")
                 return ListenSettings(
                     address: address, http2: http2, tls: tls, proxies: proxies, serverNames: serverNames,
-                    httpsPort: httpsPort)
+                    httpsPort: httpsPort, authorization: authorization)
             }
             if let listener = listener ?? nil { listeners.append(listener) }
         }
@@ -91,7 +95,7 @@ extension ListenSettings {
         return keys.list("server_names", .serverName, of: "host names")
     }
 
-    private static func proxies(reading keys: SettingsMapping) -> [IPNetwork] {
+    static func proxies(reading keys: SettingsMapping) -> [IPNetwork] {
         guard let node = keys.required("trusted") else { return [] }
         if keys.isEmptyList("trusted") { node.error("must hold at least one address or network") }
         return keys.list("trusted", .network, of: "addresses or networks") ?? []

@@ -5,7 +5,7 @@ internal import Encoding
 /// Keys: `time` (RFC 3339, UTC, milliseconds), `request_id`, `client_address`, `method`, `path` (with the names of the
 /// query's parameters and without their values), `status`, `bytes_sent`, `duration_us`, and where known
 /// `upstream_duration_us`, `server`, `retries` (where there were any), `route`, `subject_hash` (as in the audit log,
-/// see ``UserHashes``), `denial_reason`, `trace_id` and `span_id`.
+/// see ``UserHashes``), `denial_reason`, `decision_for`, `trace_id` and `span_id`.
 struct AccessLogEncoder: Sendable {
     private let format: LogFormat
     private let hashes: UserHashes?
@@ -53,6 +53,7 @@ struct AccessLogEncoder: Sendable {
         if let route = record.route { line.appendTextField("route", route) }
         if let hash = record.subject.flatMap({ hash(ofSubject: $0) }) { line.appendTextField("subject_hash", hash) }
         if let reason = record.denialReason { line.appendTextField("denial_reason", reason) }
+        if let proxy = record.decisionFor { line.appendTextField("decision_for", proxy) }
         line.appendTextField("request_id", record.requestID)
         if let trace = record.trace { line.appendFields(trace, format: .text) }
         line.append(UInt8(ascii: "\n"))
@@ -80,6 +81,7 @@ struct AccessLogEncoder: Sendable {
         if let route = record.route { line.appendField("route", route) }
         if let hash = record.subject.flatMap({ hash(ofSubject: $0) }) { line.appendField("subject_hash", hash) }
         if let reason = record.denialReason { line.appendField("denial_reason", reason) }
+        if let proxy = record.decisionFor { line.appendField("decision_for", proxy) }
         if let trace = record.trace { line.appendFields(trace, format: .json) }
         line.append(contentsOf: "}\n".utf8)
     }

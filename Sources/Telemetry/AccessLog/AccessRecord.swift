@@ -26,6 +26,8 @@ package struct AccessRecord: Sendable {
     package var subject: String?
     /// Why the request was refused, from a closed list such as `expired`; nil when it wasn't.
     package var denialReason: String?
+    /// The proxy that asked whether the request may go on; nil for a request that was served.
+    package var decisionFor: String?
     /// Nil where no spans are made.
     package var trace: TraceIDs?
 
@@ -40,7 +42,7 @@ package struct AccessRecord: Sendable {
         time: Int64, requestID: String, clientAddress: String, method: String, target: String, status: Int,
         bytesSent: Int64, duration: Int64, upstreamDuration: Int64? = nil, server: String? = nil, retries: Int = 0,
         route: String? = nil, subject: String? = nil, denialReason: String? = nil,
-        trace: TraceIDs? = nil
+        decisionFor: String? = nil, trace: TraceIDs? = nil
     ) {
         self.time = time
         self.requestID = requestID
@@ -56,6 +58,7 @@ package struct AccessRecord: Sendable {
         self.route = route
         self.subject = subject
         self.denialReason = denialReason
+        self.decisionFor = decisionFor
         self.trace = trace
     }
 }
