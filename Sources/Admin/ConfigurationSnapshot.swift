@@ -96,8 +96,13 @@ package struct ConfigurationSnapshot: Sendable {
     /// The certificates of all listeners.
     package var certificates: [ShownCertificate] { ShownCertificate.all(settings.listeners, servedCertificates) }
 
+    /// The health checks of a server; nil for one that is not checked.
+    func check(of server: String, of upstream: String) -> ServerCheck? {
+        checks.first { $0.upstreamName == upstream && $0.serverName == server }
+    }
+
     /// The result of health checks; nil for a server that is not checked.
     package func isHealthy(_ server: String, of upstream: String) -> Bool? {
-        checks.first { $0.upstreamName == upstream && $0.serverName == server }?.isHealthy
+        check(of: server, of: upstream)?.isHealthy
     }
 }

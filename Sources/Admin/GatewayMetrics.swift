@@ -47,6 +47,7 @@ package enum GatewayMetrics {
         return MetricsReadings.KeySet(
             issuer: service.issuer.name, refreshes: status.refreshes, failures: status.failures,
             ageSeconds: age.map(Double.init), keys: service.currentSet?.count ?? 0,
-            dueInSeconds: left(until: status.freshUntil), endsInSeconds: left(until: status.servesUntil))
+            dueInSeconds: left(until: status.freshUntil), endsInSeconds: left(until: status.servesUntil),
+            error: status.error, failingSince: status.failingSince)
     }
 }

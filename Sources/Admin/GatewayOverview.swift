@@ -10,6 +10,8 @@ struct GatewayOverview: Sendable {
         var name: String
         /// Nil where it is not checked.
         var isHealthy: Bool?
+        /// Why the last check failed; nil where it did not.
+        var checkError: String?
     }
 
     package struct Upstream: Sendable {
@@ -21,7 +23,8 @@ struct GatewayOverview: Sendable {
     var startedAt: Int64
     /// Seconds since then, by a clock that nobody sets.
     var uptime: Int64
-    var isDraining: Bool
+    /// Since when it drains, in seconds since 1970; nil while it does not.
+    var drainingSince: Int64?
     var digest: String
     /// Seconds since 1970 of the last reload with another secret; nil where there was none.
     var secretsChangedAt: Int64?
@@ -33,6 +36,8 @@ struct GatewayOverview: Sendable {
     var certificates: [[ServedCertificate]]
     /// Nil where there is none.
     var store: ReadinessReport.Store?
+    /// Since when it cannot be written, in seconds since 1970; nil while it can.
+    var storeFailingSince: Int64?
     var schemaVersion: Int
     var upstreams: [Upstream]
     var issuers: [Issuer]

@@ -20,13 +20,16 @@ package final class GatewayStatus: Sendable {
         var reloads: MetricsReadings.Reloads
         /// By a reload.
         var secretsChangedAt: Int64?
-        var isDraining = false
-        /// An operator wants load balancers to leave.
-        var isSetAside = false
+        /// When the process was told to end, in seconds since 1970.
+        var endingSince: Int64?
+        /// Since when an operator wants load balancers to leave.
+        var setAsideSince: Int64?
         /// Of the last reading of the settings, where it did not take over.
         var errors: [String] = []
         /// Seconds since 1970 of that reading.
         var failedAt: Int64?
+
+        var drainingSince: Int64? { [setAsideSince, endingSince].compactMap { $0 }.min() }
     }
 
     private let state: Locked<State>
@@ -93,7 +96,10 @@ package final class GatewayStatus: Sendable {
     }
 
     /// Whether load balancers are to leave the gateway, which goes on serving.
-    func setAside(_ isSetAside: Bool) { state.withLock { $0.isSetAside = isSetAside } }
+    func setAside(_ isSetAside: Bool) {
+        let now = WallClock.seconds()
+        state.withLock { $0.setAsideSince = isSetAside ? $0.setAsideSince ?? now : nil }
+    }
 
     /// The admin listener's settings; nil before there are settings.
     var admin: AdminSettings? { state.withLock { $0.snapshot?.settings.admin } }
@@ -115,12 +121,13 @@ package final class GatewayStatus: Sendable {
         let snapshot = state.snapshot
         return GatewayOverview(
             startedAt: startedAt, uptime: (ContinuousClock.now - began).components.seconds,
-            isDraining: state.isDraining || state.isSetAside,
+            drainingSince: state.drainingSince,
             digest: snapshot?.settings.digest ?? "", secretsChangedAt: state.secretsChangedAt, errors: state.errors,
             failedAt: state.failedAt,
             listeners: snapshot?.settings.listeners ?? [],
             certificates: snapshot?.servedCertificates ?? [],
-            store: Self.store(snapshot), schemaVersion: snapshot?.store?.schemaVersion ?? 0,
+            store: Self.store(snapshot), storeFailingSince: snapshot?.storeWatch?.failingSince,
+            schemaVersion: snapshot?.store?.schemaVersion ?? 0,
             upstreams: snapshot.map(Self.upstreams) ?? [], issuers: snapshot?.plan.gate.verifier.issuers ?? [],
             limits: snapshot?.settings.limits, tokenChecks: Self.tokenChecks(snapshot),
             replicas: snapshot?.replicas.map { ($0.known, $0.id) })
@@ -131,13 +138,17 @@ package final class GatewayStatus: Sendable {
             GatewayOverview.Upstream(
                 name: upstream.name,
                 servers: upstream.servers.map { server in
-                    GatewayOverview.Server(
-                        name: server.name, isHealthy: snapshot.isHealthy(server.name, of: upstream.name))
+                    let check = snapshot.check(of: server.name, of: upstream.name)
+                    return GatewayOverview.Server(
+                        name: server.name, isHealthy: check?.isHealthy, checkError: check?.error)
                 })
         }
     }
 
-    package func beginDraining() { state.withLock { $0.isDraining = true } }
+    package func beginDraining() {
+        let now = WallClock.seconds()
+        state.withLock { $0.endingSince = $0.endingSince ?? now }
+    }
 
     var directMode: DirectCognitoMode { state.withLock { $0.snapshot?.settings.directCognito.mode ?? .block } }
 
@@ -156,7 +167,7 @@ package final class GatewayStatus: Sendable {
         let (upstreams, checks) = (state.snapshot?.plan.upstreams ?? [], state.snapshot?.checks ?? [])
         let checked = upstreams.map(\.settings).filter { $0.healthCheck != nil }
         return ReadinessReport(
-            isDraining: state.isDraining || state.isSetAside,
+            isDraining: state.drainingSince != nil,
             keySetsHeld: keyServices(state.snapshot).map { $0.currentSet != nil },
             upstreams: checked.map { upstream in
                 .init(

@@ -12,12 +12,14 @@ enum StatusPage {
     static func text(_ metrics: MetricsRegistry, _ status: GatewayStatus) -> String {
         let readings = status.readings
         let gateway = status.overview
+        let errors = StatusErrors(status.recent.errorStreaks)
         var page: JSONObject = [
             "version": .string(GatehouseVersion.current),
             "started_at": .number(JSONNumber(gateway.startedAt)),
             "uptime_seconds": .number(JSONNumber(gateway.uptime)),
             "ready": .bool(readings.isReady),
-            "draining": .bool(gateway.isDraining),
+            "draining": .bool(gateway.drainingSince != nil),
+            "draining_since": gateway.drainingSince.map { number($0) } ?? .null,
             "configuration": configuration(gateway, readings),
             "store": gateway.store.map { store($0, gateway) } ?? .null,
             "revocation_list": readings.revocations?.shared.map(list) ?? .null,
@@ -25,7 +27,8 @@ enum StatusPage {
                 .array(replicas.known.map { replica($0, isThis: $0.id.hasSameBytes(as: replicas.own)) })
             } ?? .null,
             "listeners": .array(zip(gateway.listeners, gateway.certificates).map(listener)),
-            "upstreams": .array(gateway.upstreams.map { upstream($0, metrics.servers, status) }),
+            "upstreams": .array(gateway.upstreams.map { upstream($0, metrics.servers, status, errors) }),
+            "route_errors": .array(errors.routes), "refusals": .array(errors.refusals),
             "issuers": .array(gateway.issuers.map { issuer($0, readings) }),
             "sign_ins": .array(gateway.tokenChecks.map(signIn)),
             "own_keys": .array(
@@ -64,6 +67,7 @@ enum StatusPage {
     private static func store(_ store: ReadinessReport.Store, _ gateway: GatewayOverview) -> JSON {
         [
             "writable": .bool(store.error == nil), "error": store.error.map { .string($0) } ?? .null,
+            "failing_since": gateway.storeFailingSince.map { number($0) } ?? .null,
             // Whether a client's request takes writing, so that readiness depends on it.
             "needed": .bool(store.isNeeded), "schema_version": number(gateway.schemaVersion),
         ]
@@ -103,7 +107,8 @@ enum StatusPage {
     }
 
     private static func upstream(
-        _ upstream: GatewayOverview.Upstream, _ readings: [MetricsRegistry.ServerReading], _ status: GatewayStatus
+        _ upstream: GatewayOverview.Upstream, _ readings: [MetricsRegistry.ServerReading], _ status: GatewayStatus,
+        _ errors: StatusErrors
     ) -> JSON {
         let servers = upstream.servers.map { server -> JSON in
             let reading = readings.first { $0.upstream == upstream.name && $0.server == server.name }
@@ -111,9 +116,12 @@ enum StatusPage {
                 "name": .string(server.name),
                 // The result of health checks; null if there are none.
                 "healthy": server.isHealthy.map { .bool($0) } ?? .null,
+                "check_error": server.checkError.map { .string($0) } ?? .null,
                 "drained": .bool(status.drainedServers.contains(server.name, of: upstream.name)),
                 // Whether every event loop sends it requests.
                 "serving": .bool(reading?.isUp ?? true),
+                "since": reading?.since.map { number($0) } ?? .null,
+                "last_error": errors.ofServer(server.name, of: upstream.name),
                 "requests_in_flight": number(reading?.inFlight ?? 0), "requests": number(reading?.requests ?? 0),
                 "failures": number(reading?.failures ?? 0), "ejections": number(reading?.ejections ?? 0),
             ]
@@ -132,6 +140,8 @@ enum StatusPage {
             "keys_due_in_seconds": keys?.dueInSeconds.map { number($0) } ?? .null,
             "keys_end_in_seconds": keys?.endsInSeconds.map { number($0) } ?? .null,
             "key_refreshes": number(keys?.refreshes ?? 0), "key_failures": number(keys?.failures ?? 0),
+            "key_error": keys?.error.map { .string($0) } ?? .null,
+            "key_failing_since": keys?.failingSince.map { number($0) } ?? .null,
         ]
     }
 

@@ -50,6 +50,8 @@ extension Exchange: UpstreamResponseReceiver {
         return UInt64(bitPattern: Int64(address.ofCustomer.hashValue))
     }
 
+    var requestID: String { log.requestID }
+
     func upstreamResponded(_ head: ResponseHead) {
         switch head.fields {
         case .lines(let lines): begin(head.status, lines)
@@ -77,6 +79,7 @@ extension Exchange: UpstreamResponseReceiver {
 
     func upstreamFailed(_ fault: UpstreamFault) {
         log.upstreamEnded()
+        log.errorText = fault.text
         if let upstreamIndex = log.upstreamIndex { service.metrics.upstreamFailed(upstreamIndex) }
         switch state.upstreamFailed() {
         case .ignore: break

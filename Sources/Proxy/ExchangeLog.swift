@@ -21,6 +21,8 @@ struct ExchangeLog {
     var subject: String?
     /// Why it was refused or broken off.
     var reason: Reason?
+    /// The upstream's failure, for people.
+    var errorText: String?
     private(set) var forwardedAt: NIODeadline?
     /// The backend's part while it lasts.
     private var upstream: UpstreamExchange?

@@ -1,3 +1,4 @@
+internal import Clocks
 internal import Curl
 internal import Logging
 internal import Pipeline
@@ -31,6 +32,10 @@ extension LoopService {
             case .began: metrics.serverBegan(first + server)
             case .ended: metrics.serverEnded(first + server)
             case .failed: metrics.serverFailed(first + server)
+            case .erred(let error, let requestID):
+                plan.recent.serverErred(
+                    upstream.settings.servers[server].name, of: upstream.settings.name, error.text,
+                    requestID: requestID, at: WallClock.seconds())
             case .ejected(let reason):
                 metrics.serverEjected(first + server)
                 report("server ejected by an event loop", server, reason)
@@ -39,7 +44,8 @@ extension LoopService {
                 report("server not ejected: it is the last one, or enough others are", server, reason)
             case .unsolicited(let more): metrics.serverSentUnsolicited(more: more, at: first + server)
             case .idle(let more): metrics.connectionsIdle(more: more, at: first + server)
-            case .serving(let serving): metrics.server(first + server, isServing: serving)
+            case .serving(let serving):
+                metrics.server(first + server, isServing: serving, at: WallClock.seconds())
             }
         }
         for server in upstream.knownUnhealthy { pool.setHealthy(false, server: server) }

@@ -16,6 +16,8 @@ final class LoopService {
     let taskExecutor: LoopTaskExecutor
     let plan: ServingPlan
     let pools: [UpstreamPool]
+    /// For each upstream the number of its first server in metrics.
+    private let firstServers: [Int]
     let tokens: TokenCache
     let metrics: LoopMetrics
     let watch: LoopWatch
@@ -42,6 +44,7 @@ final class LoopService {
         self.plan = plan
         self.metrics = metrics
         self.watch = watch
+        self.firstServers = plan.upstreams.indices.map { plan.firstServer(of: $0) }
         let succession = PoolSuccession(from: previous?.upstreamNumbers ?? [], to: plan.upstreams.map(\.number))
         self.pools = plan.upstreams.indices.map { index in
             succession.taken[index].flatMap { previous?.pools[$0] } ?? Self.pool(index, plan, curl, metrics)
@@ -207,10 +210,11 @@ final class LoopService {
     func record(_ log: ExchangeLog, of request: InboundRequest, endedAt now: NIODeadline) {
         count(log, isSafe: request.head.method.isSafe, duration: log.duration(of: request, endedAt: now))
         let isTraced = log.trace?.isSampled == true
-        guard recorder != nil || isTraced || log.reason != nil else { return }
+        let isError = log.reason != nil || log.status >= 500
+        guard recorder != nil || isTraced || isError else { return }
         let route = log.routeIndex.map { plan.gate.rules[$0].name }
         let record = log.record(of: request, route: route, server: server(of: log), endedAt: now)
-        if log.reason != nil { plan.recent.add(record) }
+        if isError { plan.recent.add(record, error: log.errorText, at: WallClock.seconds()) }
         if isTraced, let trace = log.trace { end(trace, record, log, of: request) }
         guard let recorder else { return }
         if sampler?.leavesOut(route: log.routeIndex, target: request.head.path, status: log.status) == true { return }
@@ -221,6 +225,14 @@ final class LoopService {
     private func server(of log: ExchangeLog) -> String? {
         guard let upstream = log.upstreamIndex, let number = log.serverNumber else { return nil }
         return plan.upstreams[upstream].settings.servers[number].name
+    }
+
+    /// The server that had the request last, as metrics number it, and how long it took.
+    private func serverPart(of log: ExchangeLog) -> (number: Int, duration: Int64)? {
+        guard let upstream = log.upstreamIndex, let number = log.serverNumber,
+            let duration = log.backendMicroseconds
+        else { return nil }
+        return (firstServers[upstream] + number, duration)
     }
 
     private func end(_ trace: ExchangeTrace, _ record: AccessRecord, _ log: ExchangeLog, of request: InboundRequest) {
@@ -235,7 +247,7 @@ final class LoopService {
         plan.requestsInFlight.end(log.addressSlots)
         metrics.requestEnded(
             route: log.routeIndex, isSafe: isSafe, status: log.status, duration: duration,
-            upstreamDuration: log.upstreamMicroseconds)
+            upstreamDuration: log.upstreamMicroseconds, server: serverPart(of: log))
         metrics.sent(bytes: log.bytesSent)
         if let reason = log.reason { metrics.denied(reason) }
     }

@@ -33,6 +33,7 @@ final class WebSocketTunnel: UpstreamResponseReceiver {
     // MARK: The backend
 
     var clientHash: UInt64 { exchange?.clientHash ?? 0 }
+    var requestID: String { exchange?.requestID ?? "" }
 
     func upstreamResponded(_ head: ResponseHead) {
         guard let exchange, let upstream else { return }

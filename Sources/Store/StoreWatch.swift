@@ -1,3 +1,5 @@
+internal import Clocks
+internal import Locking
 package import Logging
 
 /// Finds out all the time whether the store can be written, so that readiness tells it without asking, and says in the
@@ -7,11 +9,15 @@ package final class StoreWatch: Sendable {
 
     private let store: any StateStore
     private let logger: Logger
+    private let since = Locked<Int64?>(nil)
 
     package init(_ store: any StateStore, logger: Logger) {
         self.store = store
         self.logger = logger
     }
+
+    /// When it was first found that the store cannot be written, in seconds since 1970; nil while it can.
+    package var failingSince: Int64? { since.withLock { $0 } }
 
     /// Until cancelled.
     package func run() async {
@@ -31,8 +37,12 @@ package final class StoreWatch: Sendable {
 
     private func report(_ error: String?, after known: String?) {
         switch (known, error) {
-        case (nil, let error?): logger.error("store cannot be written", metadata: ["error": "\(error)"])
-        case (.some, nil): logger.notice("store can be written again")
+        case (nil, let error?):
+            since.withLock { $0 = WallClock.seconds() }
+            logger.error("store cannot be written", metadata: ["error": "\(error)"])
+        case (.some, nil):
+            since.withLock { $0 = nil }
+            logger.notice("store can be written again")
         default: break
         }
     }

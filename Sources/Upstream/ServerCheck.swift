@@ -1,4 +1,5 @@
 package import HTTPClient
+internal import Locking
 package import Logging
 package import Pipeline
 internal import Synchronization
@@ -14,12 +15,19 @@ package final class ServerCheck: Sendable {
 
     private final class Health: Sendable {
         private let stored: Atomic<Bool>
+        private let lastError = Locked<String?>(nil)
 
         init(_ isHealthy: Bool) { stored = Atomic(isHealthy) }
 
         var value: Bool {
             get { stored.load(ordering: .relaxed) }
             set { stored.store(newValue, ordering: .relaxed) }
+        }
+
+        /// Of the last check; nil if it was good.
+        var error: String? {
+            get { lastError.withLock { $0 } }
+            set { lastError.withLock { $0 = newValue } }
         }
     }
 
@@ -41,6 +49,7 @@ package final class ServerCheck: Sendable {
         checker = HealthChecker(
             server: checked, settings: settings, wasHealthy: state.value, fetcher: fetcher,
             checked: { outcome in
+                state.error = outcome.isGood ? nil : String(outcome.text.prefix(Self.longestError))
                 logger.log(
                     level: outcome.isGood ? .trace : .debug, "health check",
                     metadata: about.merging(["answer": "\(outcome.text)"]) { $1 })
@@ -54,7 +63,12 @@ package final class ServerCheck: Sendable {
             })
     }
 
+    private static let longestError = 200
+
     package var isHealthy: Bool { state.value }
+
+    /// The result of the last check; nil if it was good, or there was none.
+    package var error: String? { state.error }
 
     package func isOf(_ upstream: ServedUpstream, server: Int) -> Bool {
         self.upstream == upstream.number && self.server == server

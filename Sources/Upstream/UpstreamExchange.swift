@@ -238,7 +238,7 @@ package final class UpstreamExchange: CurlDeparture {
     func fail(_ fault: UpstreamFault) {
         guard !isDone else { return }
         let receiver = receiver
-        if fault.isTheServers, !isTunnel, let server { pool.failed(server, failure(by: fault), fault.reason.rawValue) }
+        if fault.isTheServers, !isTunnel, let server { pool.failed(server, self, by: fault) }
         finish(reuse: false)
         receiver?.upstreamFailed(fault)
     }

@@ -50,6 +50,22 @@ package enum UpstreamFault: Error, Equatable, Sendable {
         }
     }
 
+    /// The fault in words, for people.
+    package var text: String {
+        switch self {
+        case .cannotConnect(let text): text
+        case .connectTimeout: "no connection in time"
+        case .firstByteTimeout: "no response in time"
+        case .idleTimeout: "the response stopped for too long"
+        case .wholeTimeout: "the response took longer than its route allows"
+        case .connectionLost: "the connection ended before the response was complete"
+        case .protocolFault(let code): "the response breaks HTTP/1.1: \(code)"
+        case .noServer: "no server takes requests"
+        case .overloaded: "all servers are busy, and too many requests wait"
+        case .waitedTooLong: "all servers were busy for as long as a request waits"
+        }
+    }
+
     /// The reason code for logs and metrics.
     package var reason: UpstreamReason {
         switch self {
@@ -63,6 +79,21 @@ package enum UpstreamFault: Error, Equatable, Sendable {
         case .noServer: .noServer
         case .overloaded: .overloaded
         case .waitedTooLong: .waitedTooLong
+        }
+    }
+}
+
+/// An error of one server.
+package enum ServerError: Sendable, Equatable {
+    case fault(UpstreamFault)
+    /// It responded with this status.
+    case status(Int)
+
+    /// For people.
+    package var text: String {
+        switch self {
+        case .fault(let fault): fault.text
+        case .status(let status): "status \(status)"
         }
     }
 }

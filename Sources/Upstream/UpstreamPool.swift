@@ -12,6 +12,8 @@ package enum ServerEvent: Sendable, Equatable {
     /// A request went to it, or has ended there.
     case began, ended
     case failed
+    /// It has failed, or responded with a 5xx status.
+    case erred(ServerError, requestID: String)
     /// The reason is what its last failure was.
     case ejected(reason: String)
     /// It has failed as often as would eject it, but stays: it is the last one, or too many others are out.
@@ -214,7 +216,7 @@ package final class UpstreamPool {
         else { return false }
         leave(failing)
         begin(exchange, on: next)
-        failed(failing, exchange.failure(by: fault), fault.reason.rawValue)
+        failed(failing, exchange, by: fault)
         return true
     }
 
@@ -225,7 +227,12 @@ package final class UpstreamPool {
 
     // MARK: The servers' state
 
-    func failed(_ server: ServerConnections, _ failure: ServerFailure, _ reason: @autoclosure () -> String) {
+    func failed(_ server: ServerConnections, _ exchange: UpstreamExchange, by fault: UpstreamFault) {
+        erred(server, exchange, .fault(fault))
+        failed(server, exchange.failure(by: fault), fault.reason.rawValue)
+    }
+
+    private func failed(_ server: ServerConnections, _ failure: ServerFailure, _ reason: @autoclosure () -> String) {
         observeServer(server.number, .failed)
         switch states.failed(server.number, failure, at: .now()) {
         case .stays: return
@@ -235,7 +242,12 @@ package final class UpstreamPool {
         refreshShares(at: .now())
     }
 
+    private func erred(_ server: ServerConnections, _ exchange: UpstreamExchange, _ error: ServerError) {
+        observeServer(server.number, .erred(error, requestID: exchange.receiver?.requestID ?? ""))
+    }
+
     func responded(_ server: ServerConnections, status: Int, to exchange: UpstreamExchange) {
+        if status >= 500 { erred(server, exchange, .status(status)) }
         if status >= 500, settings.ejection.statuses.contains(status) {
             failed(server, .ofRequest(exchange.traits), "status \(status)")
         } else if states.remembersFailures(of: server.number) {

@@ -16,4 +16,6 @@ package protocol UpstreamResponseReceiver: AnyObject {
     func upstreamWantsBody()
     /// The same for all requests of one client, and most likely another for another client's.
     var clientHash: UInt64 { get }
+    /// The request's identifier in logs.
+    var requestID: String { get }
 }

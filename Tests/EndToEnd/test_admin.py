@@ -15,7 +15,7 @@ from harness.account import Account, bearer
 from harness.backend import RecordingBackend
 from harness.certificates import Authority
 from harness.gateway import ADA, POOL_CLIENT_SECRET, check, gatehouse
-from harness.process import free_port, wait_until
+from harness.process import SILENT_PORT, free_port, wait_until
 
 TOKEN = "an-admin-token-of-some-length"
 AUTHORISED = {"Authorization": f"Bearer {TOKEN}"}
@@ -126,14 +126,21 @@ def test_status_tells_of_the_whole_gateway(start_gateway, own_recorder, pool, le
     assert recorder["servers"][0] == {
         "name": own_recorder.url,
         "healthy": None,
+        "check_error": None,
         "drained": False,
         "serving": True,
+        "since": None,
+        "last_error": None,
         "requests_in_flight": 0,
         "requests": 1,
         "failures": 0,
         "ejections": 0,
     }
+    (missing,) = [each for each in page["refusals"] if each["reason"] == "token-missing"]
+    assert (missing["request"], missing["request_id"]) == ("GET /recorded/required/x?secret=", "denied-one")
+    assert page["draining_since"] is None and page["route_errors"] == []
     own = next(each for each in page["issuers"] if each["name"] == "own")
+    assert own["key_error"] is None and own["key_failing_since"] is None
     assert 0 <= own["key_age_seconds"] < 60 and own["key_refreshes"] == 1 and own["key_failures"] == 0
     assert own["keys"] == len(json.loads(issuer.server.body())["keys"])
     assert 3500 < own["keys_due_in_seconds"] <= 3600 and own["keys_end_in_seconds"] == own["keys_due_in_seconds"] + 86_400
@@ -167,6 +174,30 @@ def test_status_tells_when_certificates_and_keys_end(start_gateway, run_director
     ]
     filed = next(each for each in page["issuers"] if each["name"] == "filed")
     assert filed["keys"] > 0 and filed["keys_due_in_seconds"] is None and filed["keys_end_in_seconds"] is None
+
+
+def test_status_has_the_last_error_of_servers_and_routes(start_gateway, own_recorder):
+    own_recorder.on("/recorded/public/broken", lambda exchange: exchange.respond(500))
+    servers = [{"url": own_recorder.url}, {"url": f"http://127.0.0.1:{SILENT_PORT}"}]
+    gateway = start_gateway({"upstreams": {"recorder": {"url": ..., "servers": servers}}})
+    before = int(time.time())
+    for number in range(6):
+        # Every other one is answered by the other server, and its client notices nothing.
+        headers = {"X-Request-Id": f"moved-{number}"}
+        assert raw.exchange(gateway.port, "GET", "/recorded/public/x", headers).status == 200
+    assert raw.exchange(gateway.port, "GET", "/recorded/public/broken?secret=hidden", {"X-Request-Id": "broken"}).status == 500
+    assert raw.exchange(gateway.port, "GET", "/down/x", {"X-Request-Id": "down"}).status == 502
+    page = status(gateway)
+    (upstream,) = [each for each in page["upstreams"] if each["name"] == "recorder"]
+    errors = [server["last_error"] for server in upstream["servers"]]
+    assert (errors[0]["error"], errors[0]["request_id"], errors[0]["count"]) == ("status 500", "broken", 1)
+    assert "connect" in errors[1]["error"] and errors[1]["request_id"].startswith("moved-") and errors[1]["count"] >= 1
+    for error in [*errors, *page["route_errors"]]:
+        assert before <= error["since"] <= error["time"] <= time.time()
+    routes = {each["route"]: each for each in page["route_errors"]}
+    assert (routes["public"]["error"], routes["public"]["request"]) == ("status 500", "GET /recorded/public/broken?secret=")
+    assert "connect" in routes["down"]["error"] and routes["down"]["request_id"] == "down"
+    assert "hidden" not in json.dumps(page)
 
 
 def test_the_last_denials_are_bounded(gateway):

@@ -164,7 +164,23 @@ struct KeySetServiceTests {
             #expect(fixture.service.currentStatus.refreshes == 1)
             #expect(fixture.service.currentStatus.failures == 1)
             #expect(fixture.service.currentStatus.fetchedAt == ManualClock.start)
+            #expect(fixture.service.currentStatus.error?.isEmpty == false)
+            #expect(fixture.service.currentStatus.failingSince == ManualClock.start)
         }
+    }
+
+    @Test("Why fetches fail and since when is told until one succeeds, also by a service in another's place")
+    func failing() async throws {
+        var counted = KeySetService.Status(refreshes: 3, failures: 2)
+        (counted.error, counted.failingSince) = ("status 500", 5)
+        let failure = Result<FetchResponse, FetchError>.failure(.cannotConnect("refused"))
+        let fixture = KeySetFixture(failure, try KeySetFixture.answer("key-1"), counted: counted)
+        #expect(fixture.service.currentStatus.error == "status 500")
+        await fixture.service.prepare()
+        #expect(fixture.service.currentStatus.error?.contains("refused") == true)
+        #expect(fixture.service.currentStatus.failingSince == 5)
+        await fixture.service.prepare()
+        #expect(fixture.service.currentStatus.error == nil && fixture.service.currentStatus.failingSince == nil)
     }
 
     @Test("It is told when the set is to be fetched again and when it ends, also under another policy")

@@ -35,6 +35,52 @@ struct MetricsTests {
         #expect(!samples.contains { $0.hasPrefix(#"gatehouse_request_duration_seconds_count{route="api"}"#) })
     }
 
+    @Test("Responses and their time are counted for the server that had the request last")
+    func responsesOfServers() {
+        let registry = MetricsRegistry(labels: Self.labels)
+        for loop in [registry.makeLoopMetrics(), registry.makeLoopMetrics()] {
+            loop.requestEnded(route: 0, status: 200, duration: 9, upstreamDuration: 9, server: (1, 700))
+            loop.requestEnded(route: 0, status: 502, duration: 9, upstreamDuration: 9, server: (1, 30_000_001))
+            loop.requestEnded(route: 0, status: 101, duration: 9, upstreamDuration: 9, server: (1, 9))
+            loop.requestEnded(route: 0, status: 404, duration: 9, upstreamDuration: nil)
+        }
+        let samples = samples(registry)
+        let (name, server) = ("gatehouse_upstream_server", #"upstream="files",server="f1""#)
+        for expected in [
+            #"\#(name)_responses_total{\#(server),status="1xx"} 2"#,
+            #"\#(name)_responses_total{\#(server),status="2xx"} 2"#,
+            #"\#(name)_responses_total{\#(server),status="4xx"} 0"#,
+            #"\#(name)_responses_total{\#(server),status="5xx"} 2"#,
+            #"\#(name)_responses_total{upstream="main",server="m1",status="5xx"} 0"#,
+            #"\#(name)_duration_seconds_bucket{\#(server),le="0.0005"} 0"#,
+            #"\#(name)_duration_seconds_bucket{\#(server),le="0.001"} 2"#,
+            #"\#(name)_duration_seconds_bucket{\#(server),le="30"} 2"#,
+            #"\#(name)_duration_seconds_bucket{\#(server),le="+Inf"} 4"#,
+            #"\#(name)_duration_seconds_sum{\#(server)} 60.001402"#, #"\#(name)_duration_seconds_count{\#(server)} 4"#,
+        ] {
+            #expect(samples.contains(Substring(expected)), "\(expected)")
+        }
+        #expect(!samples.contains { $0.hasPrefix(#"\#(name)_duration_seconds_count{upstream="main""#) })
+    }
+
+    @Test("A server is out since the first loop leaves it out, and back since the last one has it again")
+    func serversSince() {
+        let registry = MetricsRegistry(labels: Self.labels)
+        let loops = [registry.makeLoopMetrics(), registry.makeLoopMetrics()]
+        func state() -> [MetricsRegistry.ServerReading] { Array(registry.servers.prefix(1)) }
+        #expect(state().map(\.since) == [nil] && state().map(\.isUp) == [true])
+        loops[1].server(0, isServing: false, at: 10)
+        loops[0].server(0, isServing: false, at: 12)
+        #expect(state().map(\.since) == [10] && state().map(\.isUp) == [false])
+        loops[1].server(0, isServing: true, at: 20)
+        #expect(state().map(\.since) == [12] && state().map(\.isUp) == [false])
+        loops[0].server(0, isServing: true, at: 21)
+        #expect(state().map(\.since) == [21] && state().map(\.isUp) == [true])
+        // A reload that leaves the server alone leaves its time as well.
+        registry.use(registry.successors(Self.labels))
+        #expect(state().map(\.since) == [21])
+    }
+
     @Test("Event loops are summed")
     func summed() {
         let registry = MetricsRegistry(labels: Self.labels)

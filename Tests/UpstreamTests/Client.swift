@@ -32,6 +32,7 @@ final class Receiver: UpstreamResponseReceiver {
     private(set) var ends = 0
     private let done: EventLoopPromise<Outcome>
     var clientHash: UInt64 = 0
+    var requestID = "request-of-a-test"
     var onHead: () -> Void = {}
     var onBody: () -> Void = {}
     var onWantsBody: () -> Void = {}
@@ -88,7 +89,11 @@ final class Client: Sendable {
             self.gate = gate
             curl = try CurlLoop(eventLoop: eventLoop)
             let log = EventLog()
-            pool = UpstreamPool(settings: settings, loop: curl) { log.events.append($0) }
+            pool = UpstreamPool(settings: settings, loop: curl) {
+                log.events.append($0)
+            } observeServer: { _, event in
+                if case .erred(let error, let requestID) = event { log.errors.append("\(error.text) (\(requestID))") }
+            }
             self.log = log
         }
 
@@ -97,8 +102,13 @@ final class Client: Sendable {
 
         private let log: EventLog
         var seen: [UpstreamEvent] { log.events }
+        /// The errors of servers, each with its request's identifier.
+        var serverErrors: [String] { log.errors }
 
-        private final class EventLog { var events: [UpstreamEvent] = [] }
+        private final class EventLog {
+            var events: [UpstreamEvent] = []
+            var errors: [String] = []
+        }
     }
 
     private init(backend: Backend, eventLoop: any EventLoop, parts: NIOLoopBound<Parts>) {

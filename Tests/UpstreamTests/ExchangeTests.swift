@@ -398,6 +398,18 @@ struct ExchangeTests {
         }
     }
 
+    @Test("A server's errors are told with the request that met them: failures, and responses of 5xx")
+    func errorsOfServers() async throws {
+        let answers = ["HTTP/1.1 200 OK", "HTTP/1.1 404 No", "HTTP/1.1 500 Oh", "HTTP/1.1 503 No", "HTTP/9 200 OK"]
+        let script = [answers.map { Step.answer("\($0)\r\nContent-Length: 0\r\n\r\n") }]
+        try await Client.with(script) { client async throws in
+            for _ in answers { _ = try await client.exchange() }
+            let told = try await client.onLoop { $0.serverErrors }
+            let broken = "the response breaks HTTP/1.1: malformed-status-line"
+            #expect(told == ["status 500", "status 503", broken].map { "\($0) (request-of-a-test)" })
+        }
+    }
+
     @Test("An exchange whose client has gone closes its connection and says nothing more")
     func cancel() async throws {
         let half = Step.answer("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf")

@@ -41,6 +41,10 @@ extension KeySetService {
     package struct Status: Sendable {
         package var refreshes = 0
         package var failures = 0
+        /// Why the last fetch failed, and when the first one since the last good one did, in seconds since 1970; nil
+        /// after a good one.
+        package var error: String?
+        package var failingSince: Int64?
         /// Seconds since 1970 of the last good fetch.
         package var fetchedAt: Int64?
         /// The same moment in seconds of the monotonic clock.

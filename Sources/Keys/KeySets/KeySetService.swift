@@ -72,6 +72,7 @@ package actor KeySetService {
     private var warnedOf: [String] = []
     /// Whether the last fetch has failed.
     private var hasFailed = false
+    private static let longestError = 200
 
     private var cached: Cached? { state.withLock { $0.cached } }
 
@@ -108,8 +109,9 @@ package actor KeySetService {
         self.file = file
         self.configured = configured
         self.own = own
-        let counted = Status(refreshes: counted.refreshes, failures: counted.failures)
-        self.state = Locked(State(policy: policy, counted: counted))
+        var carried = Status(refreshes: counted.refreshes, failures: counted.failures)
+        (carried.error, carried.failingSince) = (counted.error, counted.failingSince)
+        self.state = Locked(State(policy: policy, counted: carried))
         self.logger = logger
         self.now = now
         self.uptime = uptime ?? { WallClock.uptime() }
@@ -250,6 +252,7 @@ package actor KeySetService {
             state.cached = Cached(set: set, fetchedAt: fetchedAt, fetchedUptime: fetchedUptime, freshFor: freshFor)
             state.counted.refreshes += 1
             (state.counted.fetchedAt, state.counted.fetchedUptime) = (fetchedAt, fetchedUptime)
+            (state.counted.error, state.counted.failingSince) = (nil, nil)
             return freshFor
         }
         warn(of: set.dropped)
@@ -292,7 +295,12 @@ package actor KeySetService {
 
     private func fail(_ reason: String) -> Bool {
         hasFailed = true
-        state.withLock { $0.counted.failures += 1 }
+        let time = now()
+        state.withLock { state in
+            state.counted.failures += 1
+            state.counted.error = String(reason.prefix(Self.longestError))
+            state.counted.failingSince = state.counted.failingSince ?? time
+        }
         logger.warning(
             "key set not fetched",
             metadata: ["issuer": "\(issuer.name)", "url": "\(issuer.keySource.place)", "reason": "\(reason)"])

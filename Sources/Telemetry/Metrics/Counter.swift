@@ -13,6 +13,8 @@ final class Counter: Sendable {
     func add(_ amount: Int64 = 1) {
         stored.store(stored.load(ordering: .relaxed) &+ amount, ordering: .relaxed)
     }
+
+    func set(_ value: Int64) { stored.store(value, ordering: .relaxed) }
 }
 
 /// Counters by an index into a list of label values.
@@ -43,6 +45,9 @@ struct CounterFamily: Sendable {
     func add(_ amount: Int64 = 1, at index: Int) {
         counters[counters.indices.contains(index) ? index : counters.count - 1].add(amount)
     }
+
+    /// - Precondition: `index` is in range.
+    func set(_ value: Int64, at index: Int) { counters[index].set(value) }
 
     var values: [Int64] { counters.map(\.value) }
 }

@@ -21,6 +21,11 @@ package final class LoopMetrics: Sendable {
     /// 1 where this loop sends the server nothing.
     let serverAbsent: CounterFamily
     let serverIdle: CounterFamily
+    /// When this loop began or ceased to send the server requests, in seconds since 1970; 0 if it never did.
+    let serverChanged: CounterFamily
+    let serverResponses: CounterFamily
+    /// As ``DurationHistogram`` lays them out.
+    let serverDuration: CounterFamily
     /// By route, as ``DurationHistogram`` lays them out.
     let requestDuration: CounterFamily
     let upstreamDuration: CounterFamily
@@ -76,6 +81,9 @@ package final class LoopMetrics: Sendable {
         serverInFlight = family(\.serverInFlight, of: \.serverKeys)
         serverAbsent = family(\.serverAbsent, of: \.serverKeys)
         serverIdle = family(\.serverIdle, of: \.serverKeys)
+        serverChanged = family(\.serverChanged, of: \.serverKeys)
+        serverResponses = family(\.serverResponses, of: \.serverKeys, width: StatusClass.labels.count)
+        serverDuration = family(\.serverDuration, of: \.serverKeys, width: DurationHistogram.width)
         requestDuration = family(\.requestDuration, of: \.routes, width: DurationHistogram.width)
         upstreamDuration = family(\.upstreamDuration, of: \.routes, width: DurationHistogram.width)
         gatewayDuration = family(\.gatewayDuration, of: \.routes, width: DurationHistogram.width)
@@ -115,17 +123,24 @@ package final class LoopMetrics: Sendable {
     /// A response has ended, or its client has gone. `route` is the route's index in ``MetricsLabels``, nil for none;
     /// durations are in microseconds.
     ///
-    /// - Parameter isSafe: whether the method only asks (RFC 9110 §9.2.1).
+    /// - Parameters:
+    ///   - isSafe: whether the method only asks (RFC 9110 §9.2.1).
+    ///   - server: the number in ``MetricsLabels`` of the server that had the request last, and how long the upstream took.
     package func requestEnded(
-        route: Int?, isSafe: Bool = true, status: Int, duration: Int64, upstreamDuration: Int64?
+        route: Int?, isSafe: Bool = true, status: Int, duration: Int64, upstreamDuration: Int64?,
+        server: (number: Int, duration: Int64)? = nil
     ) {
         let route = route.map { (0..<noRoute).contains($0) ? $0 : noRoute } ?? noRoute
         let row = route * MethodClass.labels.count + (isSafe ? 0 : 1)
         requests.add(at: row * StatusClass.labels.count + StatusClass.index(of: status))
         requestsInFlight.add(-1)
+        if let server {
+            serverResponses.add(at: server.number * StatusClass.labels.count + StatusClass.index(of: status))
+        }
         // How long a WebSocket was open says nothing about how long answers take.
         guard status != 101 else { return }
         requestDuration.observe(microseconds: duration, row: route)
+        if let server { serverDuration.observe(microseconds: server.duration, row: server.number) }
         guard let upstreamDuration else { return }
         self.upstreamDuration.observe(microseconds: upstreamDuration, row: route)
         gatewayDuration.observe(microseconds: max(0, duration - upstreamDuration), row: route)
@@ -229,5 +244,10 @@ package final class LoopMetrics: Sendable {
         serverUnsolicited.add(Int64(count), at: server)
     }
     /// This loop begins or ceases to send a server requests.
-    package func server(_ server: Int, isServing: Bool) { serverAbsent.add(isServing ? -1 : 1, at: server) }
+    ///
+    /// - Parameter now: seconds since 1970.
+    package func server(_ server: Int, isServing: Bool, at now: Int64) {
+        serverAbsent.add(isServing ? -1 : 1, at: server)
+        serverChanged.set(now, at: server)
+    }
 }

@@ -18,8 +18,8 @@ extension Metric {
             Self(kind: .gauge, labels: labels, help: help)
         }
 
-        static func histogram(_ label: String, help: String) -> Self {
-            Self(kind: .histogram, labels: [label], help: help)
+        static func histogram(_ labels: String..., help: String) -> Self {
+            Self(kind: .histogram, labels: labels, help: help)
         }
     }
 
@@ -68,6 +68,11 @@ extension Metric {
         case .serverConnectionsIdle: .gauge("upstream", "server", help: "Idle pooled connections to a server.")
         case .serverUp: .gauge("upstream", "server", help: "1 if every event loop sends requests to a server.")
         case .serverDrained: .gauge("upstream", "server", help: "1 if an operator drains a server.")
+        case .serverResponses:
+            .counter("upstream", "server", "status", help: "Responses by the server that had the request last.")
+        case .serverDuration:
+            .histogram(
+                "upstream", "server", help: "Upstream's part of requests by the server that had the request last.")
 
         case .eventLoopStalls:
             .counter(help: "Times that an event loop served none of its connections for more than 50 ms.")

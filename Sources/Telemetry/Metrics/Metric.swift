@@ -38,6 +38,8 @@ package enum Metric: String, CaseIterable, Sendable {
     case serverConnectionsIdle = "gatehouse_upstream_server_connections_idle"
     case serverUp = "gatehouse_upstream_server_up"
     case serverDrained = "gatehouse_upstream_server_drained"
+    case serverResponses = "gatehouse_upstream_server_responses_total"
+    case serverDuration = "gatehouse_upstream_server_duration_seconds"
 
     case eventLoopStalls = "gatehouse_event_loop_stalls_total"
     case eventLoopStalled = "gatehouse_event_loop_stalled_seconds_total"

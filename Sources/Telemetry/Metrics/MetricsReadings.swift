@@ -16,10 +16,13 @@ package struct MetricsReadings: Sendable {
         /// trusted no more; nil for one that is not fetched, and while there is none.
         package var dueInSeconds: Int64?
         package var endsInSeconds: Int64?
+        /// Why the last fetch failed, and since when all have, in seconds since 1970; nil after a good one.
+        package var error: String?
+        package var failingSince: Int64?
 
         package init(
             issuer: String, refreshes: Int, failures: Int, ageSeconds: Double?, keys: Int = 0,
-            dueInSeconds: Int64? = nil, endsInSeconds: Int64? = nil
+            dueInSeconds: Int64? = nil, endsInSeconds: Int64? = nil, error: String? = nil, failingSince: Int64? = nil
         ) {
             self.issuer = issuer
             self.refreshes = refreshes
@@ -28,6 +31,8 @@ package struct MetricsReadings: Sendable {
             self.keys = keys
             self.dueInSeconds = dueInSeconds
             self.endsInSeconds = endsInSeconds
+            self.error = error
+            self.failingSince = failingSince
         }
     }
 

@@ -61,6 +61,8 @@ package final class MetricsRegistry: Sendable {
         package var inFlight: Int64
         /// Whether it gets requests from every event loop.
         package var isUp: Bool
+        /// Seconds since 1970 when that last changed; nil if it never did.
+        package var since: Int64?
     }
 
     package var servers: [ServerReading] {
@@ -72,11 +74,20 @@ package final class MetricsRegistry: Sendable {
         let failures = sum(loops, labels, \.serverFailures)
         let ejections = sum(loops, labels, \.serverEjections)
         let (inFlight, absent) = (sum(loops, labels, \.serverInFlight), sum(loops, labels, \.serverAbsent))
+        let changes = loops.map { zip($0.serverAbsent.values, $0.serverChanged.values).map { ($0, $1) } }
         return names.enumerated().map { index, name in
             ServerReading(
                 upstream: name.0, server: name.1, requests: requests[index], failures: failures[index],
-                ejections: ejections[index], inFlight: inFlight[index], isUp: absent[index] == 0)
+                ejections: ejections[index], inFlight: inFlight[index], isUp: absent[index] == 0,
+                since: Self.since(changes.map { $0[index] }))
         }
+    }
+
+    /// A server is out since the first loop that leaves it out did so, and back since the last one has come back.
+    private static func since(_ loops: [(absent: Int64, changed: Int64)]) -> Int64? {
+        let out = loops.filter { $0.absent > 0 }.map(\.changed)
+        let time = out.min() ?? loops.map(\.changed).max() ?? 0
+        return time > 0 ? time : nil
     }
 
     package var requestsInFlight: Int64 { sum(counted.withLock { $0.loops }, \.requestsInFlight) }
@@ -206,7 +217,7 @@ package final class MetricsRegistry: Sendable {
             let row = counts[(index * DurationHistogram.width)..<((index + 1) * DurationHistogram.width)]
             guard index == labels.routes.count || row.contains(where: { $0 > 0 }) else { continue }
             text.histogram(
-                metric, route, limits: DurationHistogram.labels, counts: row.dropLast(),
+                metric, [route], limits: DurationHistogram.labels, counts: row.dropLast(),
                 sum: PrometheusText.seconds(microseconds: row.last ?? 0))
         }
     }
@@ -239,6 +250,30 @@ package final class MetricsRegistry: Sendable {
         for (metric, counts) in families {
             text.begin(metric)
             for (values, count) in zip(servers, counts) { text.sample(metric, values, String(count)) }
+        }
+        writeServerResponses(loops, labels, servers, to: &text)
+    }
+
+    private func writeServerResponses(
+        _ loops: [LoopMetrics], _ labels: MetricsLabels, _ servers: [[String]], to text: inout PrometheusText
+    ) {
+        let (counts, classes) = (sum(loops, labels, \.serverResponses), StatusClass.labels)
+        text.begin(.serverResponses)
+        for (index, server) in servers.enumerated() {
+            for (place, status) in classes.enumerated() {
+                let count = counts[index * classes.count + place]
+                guard count > 0 || ["2xx", "4xx", "5xx"].contains(status) else { continue }
+                text.sample(.serverResponses, server + [status], String(count))
+            }
+        }
+        let (durations, width) = (sum(loops, labels, \.serverDuration), DurationHistogram.width)
+        text.begin(.serverDuration)
+        for (index, server) in servers.enumerated() {
+            let row = durations[(index * width)..<((index + 1) * width)]
+            guard row.contains(where: { $0 > 0 }) else { continue }
+            text.histogram(
+                .serverDuration, server, limits: DurationHistogram.labels, counts: row.dropLast(),
+                sum: PrometheusText.seconds(microseconds: row.last ?? 0))
         }
     }
 

@@ -54,7 +54,7 @@ extension PrometheusText {
         single(.storeCallersWaiting, Int64(database.waiting))
         begin(.storeStatementDuration)
         histogram(
-            .storeStatementDuration, "postgresql", limits: database.limits.map { String($0) },
+            .storeStatementDuration, ["postgresql"], limits: database.limits.map { String($0) },
             counts: database.durations.map(Int64.init), sum: String(database.total))
         family(.storeErrors, database.errors.map(\.cause), database.errors.map { Int64($0.count) })
     }
@@ -76,7 +76,7 @@ extension PrometheusText {
         begin(.sessionLength)
         for length in accountServices.sessionLengths {
             histogram(
-                .sessionLength, length.end.rawValue, limits: SessionLengths.limits.map { String($0) },
+                .sessionLength, [length.end.rawValue], limits: SessionLengths.limits.map { String($0) },
                 counts: length.counts, sum: String(length.sum))
         }
         family(

@@ -34,23 +34,24 @@ struct PrometheusText {
         sample(metric, [], value)
     }
 
-    /// One label value's samples of a histogram, which has begun.
+    /// The samples of a histogram, which has begun, for one value of each of its labels.
     ///
     /// - Parameters:
+    ///   - values: one for each of the metric's labels.
     ///   - limits: the upper ones, in ascending order.
     ///   - counts: one for each limit and one for what is above the last; not cumulative.
     mutating func histogram(
-        _ metric: Metric, _ value: String, limits: [String], counts: some Sequence<Int64>, sum: String
+        _ metric: Metric, _ values: [String], limits: [String], counts: some Sequence<Int64>, sum: String
     ) {
-        assert(metric.labels.count == 1, "\(metric.name) has other labels")
-        let label = (metric.labels.first ?? "", value)
+        assert(values.count == metric.labels.count, "\(metric.name) has other labels")
+        let labels = zip(metric.labels, values).map { (name: $0, value: $1) }
         var total: Int64 = 0
         for (limit, count) in zip(limits + ["+Inf"], counts) {
             total += count
-            line("\(metric.name)_bucket", [label, ("le", limit)], String(total))
+            line("\(metric.name)_bucket", labels + [("le", limit)], String(total))
         }
-        line("\(metric.name)_sum", [label], sum)
-        line("\(metric.name)_count", [label], String(total))
+        line("\(metric.name)_sum", labels, sum)
+        line("\(metric.name)_count", labels, String(total))
     }
 
     private mutating func line(_ name: String, _ labels: [(name: String, value: String)], _ value: String) {
