@@ -213,8 +213,8 @@ let package = Package(
             ],
             // The dashboard is in the binary, which is one file.
             resources: [
-                "page.html", "style.css", "samples.js", "words.js", "charts.js", "attention.js", "sections.js",
-                "live.js",
+                "page.html", "style.css", "samples.js", "words.js", "charts.js", "changes.js", "attention.js",
+                "sections.js", "targets.js", "runbook.js", "live.js", "runbook.md", "runbook-postgres.md",
             ].map { .embedInCode("Dashboard/\($0)") },
             swiftSettings: safe),
 

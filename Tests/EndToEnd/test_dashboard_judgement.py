@@ -216,7 +216,7 @@ def judged(page: Page, change: str) -> list[dict]:
             }});
             const server = {{...status.upstreams[0].servers[0], name: "a", healthy: null, serving: true, drained: false}};
             status.upstreams = [{{name: "recorder", servers: [server]}}];
-            Object.assign(status, {{ready: true, draining: false}});
+            Object.assign(status, {{ready: true, draining: false, refusals: [], route_errors: []}});
             Object.assign(status.outbox, {{lost: 0, waiting: 0}});
             {change};
             values.forEach((each, index) => readings.add(index * 60, 1, parseMetrics(
@@ -228,7 +228,72 @@ def judged(page: Page, change: str) -> list[dict]:
 
 @pytest.mark.parametrize(("change", "level", "text"), FAULTS, ids=[text for _, _, text in FAULTS])
 def test_what_is_wrong_is_said(functions, change, level, text):
-    assert judged(functions, change) == [{"level": level, "text": text}]
+    (problem,) = judged(functions, change)
+    assert (problem["level"], problem["text"]) == (level, text)
+    # It always says what to do.
+    assert problem.get("chapter") or problem.get("remedy")
+
+
+ERROR = "{since: 100, time: 160, count: 3, error: 'E', request: 'GET /x', request_id: 'R'}"
+SERVER_ERROR = ERROR.replace("'GET /x'", "null")
+DOWN = "Object.assign(server, {healthy: false, check_error: 'status 503', since: 120, last_error: null})"
+OTHER = "status.upstreams[0].servers.push({...server, name: 'b', healthy: true, since: null})"
+# Facts beside a problem: since when, why, and the last request that met it.
+KNOWN = [
+    ("status.draining = true; status.draining_since = 7", {"since": 7}),
+    ("Object.assign(status.configuration, {faults: ['f'], failed_at: 8})", {"since": 8}),
+    ("status.store = {writable: false, needed: true, error: 'full', failing_since: 9}", {"since": 9}),
+    (
+        f"Object.assign({ISSUER}, {{keys: 0, key_error: 'status 500', key_failing_since: 10}})",
+        {"since": 10, "why": "status 500"},
+    ),
+    (f"{DOWN}; {OTHER}", {"since": 120, "why": "status 503"}),
+    # All are out since the last one is.
+    (f"{DOWN}; {OTHER}; Object.assign(status.upstreams[0].servers[1], {{healthy: false, since: 150}})", {"since": 150}),
+    (
+        f"Object.assign(server, {{serving: false, since: 130, last_error: {SERVER_ERROR}}})",
+        {"since": 130, "why": "E", "requestID": "R"},
+    ),
+    (
+        f"server.last_error = {SERVER_ERROR}; later('gatehouse_upstream_server_requests_total{{upstream=\"recorder\",server=\"a\"}}', 9); "
+        "later('gatehouse_upstream_server_failures_total{upstream=\"recorder\",server=\"a\"}', 1)",
+        {"since": 100, "why": "E", "requestID": "R"},
+    ),
+    (
+        f"status.route_errors = [{{...{ERROR}, route: 'a', time: serverTime(status)}}, {{...{ERROR}, route: 'b', since: 90}}]; "
+        "later('gatehouse_requests_total{route=\"a\",status=\"5xx\"}', 3)",
+        {"since": 100, "why": "GET /x: E", "requestID": "R"},
+    ),
+    (
+        f"status.route_errors = [{{...{ERROR}, route: 'a'}}]; later('gatehouse_requests_total{{route=\"a\",status=\"5xx\"}}', 4); "
+        "later('gatehouse_requests_total{route=\"a\",status=\"2xx\"}', 36); "
+        "later('gatehouse_requests_total{route=\"b\",status=\"2xx\"}', 960)",
+        {"text": "Route a: 10.0 % of requests got a 5xx response in the last minute: 4 of 40", "since": 100, "requestID": "R"},
+    ),
+    (
+        f"status.refusals = [{{...{ERROR}, reason: 'client-secret-refused'}}]; "
+        "later('gatehouse_denials_total{reason=\"client-secret-refused\"}', 1)",
+        {"since": 100, "why": "GET /x: E", "requestID": "R"},
+    ),
+]
+
+
+@pytest.mark.parametrize(("change", "known"), KNOWN, ids=[change[:60] for change, _ in KNOWN])
+def test_a_problem_says_since_when_why_and_for_which_request(functions, change, known):
+    (problem,) = judged(functions, change)
+    assert {name: problem.get(name) for name in known} == known
+
+
+def test_what_the_gateway_does_not_date_the_page_does(functions):
+    script = """((problem) => {
+        [seen, hasLooked] = [new Map(), false];
+        const said = (now, problems) => {
+            showProblems(problems, now);
+            return [...document.querySelectorAll("#problems .since")].map((each) => each.textContent.replace(/since .*?( or|\\()/, "$1").trim());
+        };
+        return [said(1000, [problem("1 of 5")]), said(1100, [problem("2 of 5"), problem("new")]), said(1200, [problem("new")])];
+    })((text) => ({ level: "warn", text }))"""
+    assert functions.run(script) == [["or before (0 s)"], ["or before (1 min)", "(0 s)"], ["(1 min)"]]
 
 
 def test_what_is_sound_is_not_complained_of(functions):
@@ -240,6 +305,6 @@ def test_a_spike_of_refusals_is_told(functions, usual, last, told):
     name = 'gatehouse_denials_total{reason="no-route"}'
     samples = [(60 * minute, 1, {name: usual * minute}) for minute in range(5)]
     samples.append((300, 1, {name: usual * 4 + last}))
-    found = measured(functions, *samples, asked="[...spikes(r)]")
+    found = measured(functions, *samples, asked="[...spikes({refusals: []}, r)].map(({level, text}) => ({level, text}))")
     text = f"{last} requests were refused in the last minute, usually {usual}; mostly no-route"
     assert found == ([{"level": "warn", "text": text}] if told else [])

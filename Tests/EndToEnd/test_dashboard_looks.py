@@ -4,6 +4,7 @@ import pytest
 from harness import raw
 from harness.account import Account
 from harness.certificates import Authority
+from harness.dashboard import Dashboard
 from harness.gateway import ADA
 from harness.process import SILENT_PORT, free_port, wait_until
 
@@ -32,7 +33,33 @@ CONTRASTS = """(() => {
 # Elements that do not fit into their own box.
 OVERFLOWING = """[...document.querySelectorAll("section, table, th, td, p, li")]
     .filter((node) => node.scrollWidth > node.clientWidth + 1 && !node.matches(".unseen"))
+    .filter((node) => getComputedStyle(node).textOverflow !== "ellipsis" || !node.title && node.tagName !== "TABLE")
     .map((node) => node.outerHTML.slice(0, 200))"""
+
+# Cells whose text takes more than one line.
+WRAPPED = """[...document.querySelectorAll(".columns :is(td, th), .tiles :is(td, th)")].flatMap((cell) => {
+    const texts = [...cell.childNodes].filter((child) => child.nodeType === 3 && child.data.trim());
+    return texts.filter((text) => {
+        const range = document.createRange();
+        range.selectNodeContents(text);
+        return new Set([...range.getClientRects()].map((box) => Math.round(box.top))).size > 1;
+    }).map((text) => text.data);
+})"""
+
+# Whether each bar is beneath its text, and covers nothing of it.
+BARRED = """[...document.querySelectorAll(".bar")].map((cell) => {
+    const range = document.createRange();
+    range.selectNodeContents(cell);
+    return cell.getBoundingClientRect().bottom - Math.max(...[...range.getClientRects()].map((box) => box.bottom)) >= 2;
+})"""
+
+# How much of the space beneath the figures has nothing in it.
+EMPTY = """(() => {
+    const box = document.querySelector(".columns").getBoundingClientRect();
+    const filled = [...document.querySelectorAll(".columns section")].filter((each) => each.checkVisibility())
+        .map((each) => each.getBoundingClientRect()).reduce((area, each) => area + each.width * each.height, 0);
+    return 1 - filled / (box.width * box.height);
+})()"""
 
 # Tables with as many headers of rows as rows, and things without a name.
 HEADED = """[...document.querySelectorAll("tbody")]
@@ -43,7 +70,7 @@ NAMELESS = """[...document.querySelectorAll("section, svg[role=img], input")]
     .map((node) => node.outerHTML.slice(0, 200))"""
 
 
-@pytest.mark.parametrize("width", [390, 820, 1440])
+@pytest.mark.parametrize("width", [390, 820, 1440, 2560])
 def test_it_fits_and_can_be_read(start_gateway, open_page, pool, ledger, run_directory, width):
     authority = Authority(run_directory / f"authority-{width}")
     tls = {"address": f"127.0.0.1:{free_port()}", "tls": {"certificates": [authority.issue("api.example.com").settings()]}}
@@ -63,7 +90,9 @@ def test_it_fits_and_can_be_read(start_gateway, open_page, pool, ledger, run_dir
     raw.exchange(gateway.port, "POST", "/", call, b"{}")
     Account(gateway.port, ledger).login(ADA[0], "A-Wrong-Password-For-The-Look")
     page = open_page(gateway, width=width, height=844)
-    wait_until(lambda: page.row("#routes", long), "the page")
+    wait_until(lambda: f"route {long}" in page.targets(), "the page")
+    if width == 390:
+        assert_problems_come_first(page)
     for scheme in ("light", "dark"):
         page.prefer(scheme)
         page.refresh()
@@ -71,7 +100,27 @@ def test_it_fits_and_can_be_read(start_gateway, open_page, pool, ledger, run_dir
         assert page.run("document.documentElement.scrollWidth") <= width
         assert page.run(OVERFLOWING) == []
         assert [found for found in page.run(CONTRASTS) if found[0] < 4.5] == []
+        assert all(page.run(BARRED))
+        if width >= 1440:
+            assert page.unfold().run(WRAPPED) == []
+            page.run("document.querySelectorAll('details').forEach((each) => { each.open = false; })")
+        if width == 2560:
+            assert page.run(EMPTY) < 0.4
+    page.unfold()
+    assert page.run("document.documentElement.scrollWidth") <= width and page.run(OVERFLOWING) == []
     page.assert_sound(gateway)
+
+
+def assert_problems_come_first(page: Dashboard) -> None:
+    """Without scrolling a phone shows the state and the first problem, and what leads to the rest."""
+    assert page.run("document.querySelector('#problems').getBoundingClientRect().top") < 110
+    links = page.run("[...document.querySelectorAll('#jumps a')].map((each) => [each.hash, each.getBoundingClientRect().bottom <= innerHeight])")
+    assert len(links) > 4 and all(is_seen for _, is_seen in links)
+    for target, _ in links:
+        page.press(f"#jumps a[href='{target}']")
+        top = page.run(f"document.querySelector('{target}').getBoundingClientRect().top")
+        assert 0 <= top < 500 or page.run("scrollY + innerHeight >= document.documentElement.scrollHeight - 1"), target
+    page.run("scrollTo(0, 0)")
 
 
 def test_it_can_be_used_without_eyes_or_a_pointer(functions):

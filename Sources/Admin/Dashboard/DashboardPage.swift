@@ -11,11 +11,17 @@ enum DashboardPage {
 
     private static let script = [
         PackageResources.samples_js, PackageResources.words_js, PackageResources.charts_js,
-        PackageResources.attention_js, PackageResources.sections_js, PackageResources.live_js,
+        PackageResources.changes_js, PackageResources.attention_js, PackageResources.sections_js,
+        PackageResources.targets_js, PackageResources.runbook_js, PackageResources.live_js,
     ].map(decoded).joined()
+
+    /// As text of the page.
+    private static let runbook = [PackageResources.runbook_md, PackageResources.runbook_postgres_md].map(decoded)
+        .joined().replacing("&", with: "&amp;").replacing("<", with: "&lt;")
 
     static let text = decoded(PackageResources.page_html)
         .replacing("<!-- style.css -->", with: "<style>\(style)</style>")
+        .replacing("<!-- runbook.md -->", with: runbook)
         .replacing("<!-- script.js -->", with: "<script>\(script)</script>")
 
     /// With these a browser runs and loads nothing but what is in the page, and asks nobody but this listener

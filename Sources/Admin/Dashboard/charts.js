@@ -150,7 +150,9 @@ function shape(parent, tag, attributes) {
 
 /** A time of this page's steady clock as people write it. */
 function clockTime(time, now) {
-  return new Date(Date.now() - (now - time) * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+  // To the second: the fraction that is lost in between may make a whole minute the one before.
+  const seconds = Math.round(Date.now() / 1000 - (now - time));
+  return new Date(seconds * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
 }
 
 /** Where the time axis has marks: at whole minutes that divide the span into three to six parts. */
@@ -185,7 +187,8 @@ function drawChart(name, course, now) {
   axis.replaceChildren(...timeMarks(span, now).map((time) => {
     shape(svg, "path", { class: "grid", d: `M${place(time).toFixed(2)} 0V100` });
     const text = document.createElement("span");
-    text.textContent = clockTime(time, now);
+    // At the ends it would be cut.
+    text.textContent = place(time) > 8 && place(time) < 92 ? clockTime(time, now) : "";
     text.style.left = `${place(time).toFixed(2)}%`;
     return text;
   }));

@@ -19,20 +19,33 @@ let announced = "";
 let timer = null;
 let asking = null;
 
+/** The listener wants another token; the message says why, and is empty where none was sent. */
 class Refused extends Error {}
+
+/** The response of the admin listener, with the token in its header. */
+function call(method, path, patience) {
+  const token = sessionStorage.getItem(TOKEN);
+  return fetch(path, {
+    method, headers: token ? { Authorization: `Bearer ${token}` } : {},
+    cache: "no-store", credentials: "omit", redirect: "error", referrerPolicy: "no-referrer",
+    signal: AbortSignal.timeout(patience),
+  });
+}
 
 /** The text of a page of the admin listener. Throws `Refused` where it wants another token. */
 async function ask(page) {
-  const token = sessionStorage.getItem(TOKEN);
-  const response = await fetch(page, {
-    headers: token ? { Authorization: `Bearer ${token}` } : {},
-    cache: "no-store", credentials: "omit", redirect: "error", referrerPolicy: "no-referrer",
-    signal: AbortSignal.timeout(PATIENCE),
-  });
-  if (response.status === 401) throw new Refused();
+  const response = await call("GET", page, PATIENCE);
+  if (response.status === 401) throw new Refused(sessionStorage.getItem(TOKEN) === null ? "" : "The gateway does not take this token.");
+  if (response.status === 403) throw new Refused(`The gateway does not show /${page} to this page: ${await messageOf(response)}`);
   // Not ready is an answer, too.
   if (!response.ok && page !== "readyz") throw new Error(`it responded with ${response.status}`);
   return response.text();
+}
+
+/** The gateway's own sentence about an error. */
+async function messageOf(response) {
+  const text = await response.text();
+  try { return JSON.parse(text).message ?? text; } catch { return text; }
 }
 
 /** Asks once and shows what comes of it. Whoever asks meanwhile waits for the same. */
@@ -53,7 +66,7 @@ async function askAndShow() {
     // Rates take two readings: the second comes soon.
     again(isFirst ? 1000 : INTERVAL);
   } catch (error) {
-    if (error instanceof Refused) return enter();
+    if (error instanceof Refused) return enter(error.message);
     outage ??= { since: new Date() };
     outage.reason = reason(error);
     showOutage();
@@ -80,17 +93,17 @@ function show(status, metrics, readiness) {
   if (readings.covered(LONG) >= SHORTEST_RATE) course.add(readings);
   element("entrance").hidden = true;
   element("board").hidden = false;
-  element("forget").hidden = sessionStorage.getItem(TOKEN) === null;
   document.body.classList.remove("aged", "blank");
+  for (const node of document.querySelectorAll(".minute")) say(node, readings.covered(SHORT) < 1 ? "" : lately(readings));
   for (const node of document.querySelectorAll(".window")) say(node, readings.covered(LONG) < 1 ? "so far" : `last ${spoken(readings)}`);
   lastProblems = attention(status, readings, readiness);
   showHeader(status, lastProblems);
-  showProblems(lastProblems.length > 0 ? lastProblems : [{ level: "good", text: "Nothing needs attention." }]);
+  showProblems(lastProblems.length > 0 ? lastProblems : [{ level: "good", text: "Nothing needs attention." }], serverTime(status));
   showFigures(status, readings);
-  showUpstreams(status, readings);
+  showTargets(status, readings);
+  showControls(status);
   showReplicas(status);
   showIssuers(status);
-  showRoutes(readings);
   showAccountCalls(readings);
   showApps(status);
   showCapacity(status, readings);
@@ -131,23 +144,73 @@ function showState(word, kind) {
   document.title = `${word} · Gatehouse`;
 }
 
-function showProblems(problems) {
-  const list = element("problems");
-  amount(list, problems.length, "li");
-  problems.forEach(({ level, text }, index) => {
-    const entry = list.children[index];
-    dress(entry, level);
-    entry.dataset.word = WORDS[level];
-    say(entry, text);
+/** A problem without its numbers, which change. */
+function signature({ level, text }) { return level + text.replace(/\d+/g, ""); }
+
+/** When this page first saw the problems that are there now, by the gateway's clock, and whether it saw them begin. */
+let seen = new Map();
+let hasLooked = false;
+
+/** Since when there is a problem: as the gateway says, else as this page has seen. */
+function begun(problem, now) {
+  if (problem.level === "good") return "";
+  const first = seen.get(signature(problem)) ?? { time: now, began: hasLooked };
+  const time = problem.since ?? first.time;
+  const before = problem.since === undefined && !first.began ? " or before" : "";
+  return `since ${moment(time)}${before} (${lasting(now - time)})`;
+}
+
+/** `now` by the gateway's clock; null while that is not known. */
+function showProblems(problems, now = null) {
+  const counts = new Map();
+  const keys = problems.map((problem) => {
+    const key = signature(problem);
+    counts.set(key, (counts.get(key) ?? 0) + 1);
+    return `${key} ${counts.get(key)}`;
   });
+  keyed(element("problems"), keys, makeProblem).forEach((entry, index) => showProblem(entry, problems[index], now));
+  if (now !== null) {
+    const times = problems.map((each) => [signature(each), seen.get(signature(each)) ?? { time: now, began: hasLooked }]);
+    [seen, hasLooked] = [new Map(times), true];
+  }
   announce(problems);
+}
+
+/** An entry with the problem, and below it since when, why, and what to do. */
+function makeProblem() {
+  const entry = document.createElement("li");
+  const more = inline("div", "more", "");
+  for (const name of ["since", "why", "request"]) more.append(inline("span", name, ""));
+  for (const name of ["chapter", "remedy"]) {
+    const button = inline("button", name, "");
+    button.type = "button";
+    more.append(button);
+  }
+  entry.append(inline("div", "what", ""), more);
+  return entry;
+}
+
+function showProblem(entry, problem, now) {
+  const [what, more] = entry.children;
+  const [since, why, request, chapter, remedy] = more.children;
+  dress(entry, problem.level);
+  what.dataset.word = WORDS[problem.level];
+  say(what, problem.text);
+  const put = (node, text) => { node.hidden = !text; say(node, text ?? ""); };
+  if (now !== null) put(since, begun(problem, now));
+  put(why, problem.why && `last error: ${problem.why}`);
+  put(request, problem.requestID && `request id ${problem.requestID}`);
+  put(chapter, problem.chapter && `Runbook: ${problem.chapter}`);
+  chapter.onclick = () => showChapter(problem.chapter);
+  put(remedy, problem.remedy?.label);
+  remedy.onclick = problem.remedy ? () => propose(problem.remedy) : null;
 }
 
 /** Reads out what is new, and not each change of a number. */
 function announce(problems) {
-  const signature = problems.map(({ level, text }) => level + text.replace(/\d+/g, "")).join("\n");
-  if (signature === announced) return;
-  announced = signature;
+  const signatures = problems.map(signature).join("\n");
+  if (signatures === announced) return;
+  announced = signatures;
   say(element("announced"), problems.map(({ level, text }) => `${WORDS[level]}: ${text}`).join(". "));
 }
 
@@ -163,16 +226,15 @@ function showOutage() {
   showProblems([{ level: "bad", text }, ...lastProblems]);
 }
 
-/** Asks for the token; with one at hand that one is wrong. */
-function enter() {
-  const wrong = sessionStorage.getItem(TOKEN) !== null;
+/** Asks for the token; with one at hand that one is wrong, or may not enough. */
+function enter(message) {
   sessionStorage.removeItem(TOKEN);
   element("board").hidden = true;
-  element("forget").hidden = true;
+  element("controls").hidden = true;
   element("entrance").hidden = false;
   document.body.classList.remove("aged");
   showState("Locked", "note");
-  say(element("refused"), wrong ? "The gateway does not take this token." : "");
+  say(element("refused"), message);
   element("token").focus();
 }
 

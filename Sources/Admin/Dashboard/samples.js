@@ -26,6 +26,8 @@ function parseMetrics(text) {
     one that is so many seconds older, or to the oldest that there is. */
 class Readings {
   static KEPT_SECONDS = 900;
+  /** The most time between two readings, if responses are prompt. */
+  static SPACING = 4;
 
   earlier = [];
   metrics = new Map();
@@ -45,10 +47,11 @@ class Readings {
     [this.metrics, this.time, this.startedAt] = [metrics, time, startedAt];
   }
 
-  /** The reading that differences over `seconds` begin with; undefined while there is one reading only. */
+  /** The reading that differences over `seconds` begin with; undefined while there is one reading only. As readings come
+      every few seconds, it may be so much older: a difference over the shortest time of a rate covers that time. */
   before(seconds) {
     const older = this.earlier.slice(0, -1);
-    return older.find((reading) => reading.time >= this.time - seconds - 0.5) ?? older.at(-1);
+    return older.find((reading) => reading.time >= this.time - seconds - Readings.SPACING) ?? older.at(-1);
   }
 
   /** How many seconds a difference over `seconds` really covers; 0 while there is none. */

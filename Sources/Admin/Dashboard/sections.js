@@ -17,10 +17,13 @@ function showFigures(status, readings) {
   dress(element("errors"), failed > 0 ? "bad" : "");
   say(element("refusals"), percent(per(isRequest("4xx")), all));
   say(element("failing"), readings.covered(SHORT) < 1 ? "figures in a moment" : `${all > 0 ? `of ${plural(all, "request")}` : "no requests"} in the ${lately(readings)}`);
-  const kinds = [["gateway", "gateway’s part"], ["upstream", "upstream’s part"], ["request", "all requests"]];
+  const kinds = [["request", "all requests"], ["upstream", "upstream’s part ¹"], ["gateway", "gateway’s part ¹"]];
   fill("latency", kinds.map(([metric, name]) => [
     name, ...[0.5, 0.99].map((share) => latency(readings.quantile(`gatehouse_${metric}_duration_seconds`, share, SHORT))),
   ]), "");
+  const parts = readings.increase("gatehouse_upstream_duration_seconds_count", SHORT);
+  const timed = readings.increase("gatehouse_request_duration_seconds_count", SHORT);
+  say(element("latency-note"), parts === timed ? "¹ of the same requests" : `¹ of the ${count(parts)} that waited for an upstream`);
   showSignInFigures(readings);
 }
 
@@ -37,28 +40,6 @@ function showSignInFigures(readings) {
   const locked = readings.increase("gatehouse_account_limits_total", LONG);
   say(element("sign-in-note"), `${minute(refreshed)} refreshes a minute · ${count(locked)} refused by limits`);
 }
-
-function showUpstreams(status, readings) {
-  const rows = status.upstreams.flatMap((upstream) => upstream.servers.map((server) => {
-    const is = (labels) => labels.upstream === upstream.name && labels.server === server.name;
-    const failed = readings.increase("gatehouse_upstream_server_failures_total", LONG, is);
-    const { word, note, kind } = serverState(server);
-    return [
-      { text: upstream.name, note: server.name },
-      { text: word, note, kind },
-      { text: rate(readings.rate("gatehouse_upstream_server_requests_total", SHORT, is)), kind: "number" },
-      { text: count(server.requests_in_flight), kind: "number" },
-      { text: count(failed), note: ejected(server), kind: failed > 0 ? "number bad" : "number" },
-    ];
-  }));
-  fill("upstreams", rows, "No upstream is configured.");
-  const opened = readings.increase("gatehouse_upstream_connections_opened_total", LONG);
-  const reused = readings.increase("gatehouse_upstream_connections_reused_total", LONG);
-  const retried = readings.increase("gatehouse_upstream_retries_total", LONG);
-  say(element("upstream-note"), `${opened + reused > 0 ? `${percent(reused, opened + reused)} on connections used before` : "no connection used"} · ${plural(retried, "retry", "retries")}`);
-}
-
-function ejected(server) { return server.ejections > 0 ? `ejected ${count(server.ejections)}×` : ""; }
 
 const REPLICA_KINDS = { alive: "good", lost: "bad", ended: "note" };
 
@@ -95,26 +76,6 @@ function keyState(issuer) {
     : { text, note: `fresh for ${lasting(due)}`, kind: "good" };
 }
 
-const ROUTES_SHOWN = 12;
-
-function showRoutes(readings) {
-  const rows = readings.by("gatehouse_requests_total", "route", SHORT);
-  const of = (route, status) => readings.increase("gatehouse_requests_total", LONG, (labels) => labels.route === route && labels.status === status);
-  const covered = readings.covered(SHORT);
-  fill("routes", rows.slice(0, ROUTES_SHOWN).map((row) => {
-    const failed = of(row.name, "5xx");
-    return [
-      row.name === "none" ? "none (404)" : row.name,
-      { text: rate(covered >= SHORTEST_RATE ? row.increase / covered : null), kind: "number" },
-      { text: count(of(row.name, "4xx")), kind: "number" },
-      { text: count(failed), kind: failed > 0 ? "number bad" : "number" },
-      { text: count(row.total), kind: "number" },
-    ];
-  }), "No request has come yet.");
-  const more = rows.length - ROUTES_SHOWN;
-  say(element("route-note"), more > 0 ? `and ${plural(more, "route")} with fewer requests` : "");
-}
-
 /** Whether a call counts under a result. A refresh that gave its unused successor again is a success. */
 const isDone = (result, column) => result === column || (column === "success" && result === "given_again");
 
@@ -128,9 +89,13 @@ function showAccountCalls(readings) {
     })),
     { text: count(row.total), kind: "number" },
   ]), "No account call has come yet.");
+  const calls = (result) => count(readings.increase(metric, LONG, (labels) => isDone(labels.result, result)));
+  say(element("call-sum"), `${calls("success")} done, ${calls("refused")} refused in the last ${spoken(readings)}`);
   const refused = readings.by(metric, "reason", LONG, (labels) => labels.result === "refused");
   const limited = readings.by("gatehouse_account_limits_total", "cause", LONG);
-  fill("failures", reasonRows([...refused, ...limited.filter((row) => !refused.some((each) => each.name === row.name))]), "None was refused.");
+  const reasons = [...refused, ...limited.filter((row) => !refused.some((each) => each.name === row.name))];
+  say(element("failure-sum"), reasons.length === 0 ? "none" : `mostly ${reasons[0].name}`);
+  fill("failures", reasonRows(reasons), "None was refused.");
 }
 
 /** Reasons with a bar beneath each, as long as its part of the most frequent one. */
@@ -155,6 +120,7 @@ function showApps(status) {
     { text: count(row.calls), kind: "number" },
     { text: count(row.refused), kind: "number" },
   ]), "None since the start.");
+  say(element("app-sum"), rows.length === 0 ? "none" : plural(rows.length, "app"));
   const operations = Object.entries(direct.operations).map(([name, calls]) => `${name} ${count(calls)}`);
   const others = direct.other_applications > 0 ? [`${count(direct.other_applications)} calls of other apps`] : [];
   say(element("app-note"), [MODES[direct.mode] ?? direct.mode, ...operations, ...others].join(" · "));
@@ -176,6 +142,10 @@ function showCapacity(status, readings) {
     plain("tokens found verified already", percent(verified, verified + cache("miss"))),
     plain("log lines lost", count(lost), lost > 0 ? "bad" : ""),
   ];
+  const opened = readings.increase("gatehouse_upstream_connections_opened_total", LONG);
+  const reused = readings.increase("gatehouse_upstream_connections_reused_total", LONG);
+  rows.push(plain("requests on open upstream connections", percent(reused, opened + reused)));
+  rows.push(plain("retries", count(readings.increase("gatehouse_upstream_retries_total", LONG))));
   if (status.outbox) rows.push(plain("messages to backends", `${count(status.outbox.waiting)} waiting, ${count(status.outbox.lost)} lost`));
   const [memory, open, most] = ["process_resident_memory_bytes", "process_open_fds", "process_max_fds"].map((name) => readings.total(name));
   const cores = readings.rate("process_cpu_seconds_total", SHORT);
@@ -195,13 +165,32 @@ function showDenials(status, readings) {
   fill("denials", reasonRows(refusals(readings)), "Nothing was refused.");
   const now = serverTime(status);
   const ago = (seconds) => ({ text: lasting(now - seconds), kind: "fixed" });
-  fill("recent-denials", status.recent_denials.slice(0, 12).map((denial) => [
-    ago(denial.time),
-    { text: denial.reason, note: `${denial.method} ${denial.path} · ${denial.client_address}` },
-    { text: String(denial.status), kind: "number" },
-  ]), "None since the start.");
+  fill("recent-denials", status.recent_denials.slice(0, 12).map((denial) => {
+    const request = `${denial.method} ${denial.path}`;
+    return [
+      { text: denial.reason, title: denial.reason },
+      { text: lasting(now - denial.time), kind: "number" },
+      { text: String(denial.status), kind: "number" },
+      { text: request, title: request },
+      { text: denial.client_address, title: denial.client_address },
+      { text: denial.request_id, title: denial.request_id },
+    ];
+  }), "None since the start.");
+  const [newest] = status.recent_audit_events;
+  say(element("event-sum"), newest ? `${newest.event}, ${lasting(now - Date.parse(newest.time) / 1000)} ago` : "none");
   fill("recent-events", status.recent_audit_events.slice(0, 12).map((event) => [
     ago(Date.parse(event.time) / 1000),
     { text: [event.event, event.reason].filter(Boolean).join(": "), note: [event.operation, event.application, event.app_version, event.device_platform, event.client_address].filter(Boolean).join(" · ") },
   ]), "None since the start.");
 }
+
+/** On a wide screen the reasons stand in the middle column, so that the three are of a height. */
+const WIDE = matchMedia("(min-width: 2000px)");
+
+function arrange() {
+  if (WIDE.matches) document.querySelector(".latest").append(element("reasons"));
+  else document.querySelector(".side").prepend(element("reasons"));
+}
+
+WIDE.addEventListener("change", arrange);
+arrange();

@@ -44,6 +44,13 @@ function lasting(seconds) {
   return `${Math.floor(whole / 86400)} d ${Math.floor((whole % 86400) / 3600)} h`;
 }
 
+/** A time of day, with its date where that is not today's. */
+function moment(seconds) {
+  const date = new Date(seconds * 1000);
+  const time = date.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+  return date.toDateString() === new Date().toDateString() ? time : `${date.toLocaleDateString()} ${time}`;
+}
+
 function plural(number, one, many = `${one}s`) { return `${count(number)} ${number === 1 ? one : many}`; }
 
 function element(id) { return document.getElementById(id); }
@@ -63,8 +70,21 @@ function amount(parent, number, tag) {
   while (parent.children.length < number) parent.append(document.createElement(tag));
 }
 
-/** Fills a table's body. A cell is a text, or {text, note, kind, share}: the note below, a class, and the length of the
-    bar beneath as a share of 1. The first cell of a row is its header. Without rows `empty` is said. */
+/** Gives `parent` one child for each key, in this order. A child keeps its key, and with it what is focused in it. */
+function keyed(parent, keys, make) {
+  const known = new Map([...parent.children].map((node) => [node.dataset.key, node]));
+  const wanted = new Set(keys);
+  for (const [key, node] of known) if (!wanted.has(key)) node.remove();
+  return keys.map((key, index) => {
+    const node = known.get(key) ?? make();
+    node.dataset.key = key;
+    if (parent.children[index] !== node) parent.insertBefore(node, parent.children[index] ?? null);
+    return node;
+  });
+}
+
+/** Fills a table's body. A cell is a text, or {text, note, kind, share, tag, title}: the note after it, a class, the
+    length of the bar beneath as a share of 1, a word before it, and what is shown when it is pointed at, else the whole of a long text. The first cell of a row is its header. Without rows `empty` is said. */
 function fill(id, rows, empty) {
   const body = element(id);
   const columns = body.parentElement.tHead?.rows[0].cells.length ?? rows[0]?.length ?? 1;
@@ -84,22 +104,32 @@ function fill(id, rows, empty) {
   rows.forEach((cells, index) => fillRow(body.rows[index], cells));
 }
 
-function fillRow(row, cells) {
-  if (row.children.length !== cells.length) {
-    row.replaceChildren(...cells.map((_, index) => document.createElement(index === 0 ? "th" : "td")));
+/** Fills a row's first cells; `columns` is how many it has. */
+function fillRow(row, cells, columns = cells.length) {
+  if (row.children.length !== columns) {
+    row.replaceChildren(...Array.from({ length: columns }, (_, index) => document.createElement(index === 0 ? "th" : "td")));
     row.firstElementChild.scope = "row";
   }
   cells.forEach((cell, index) => fillCell(row.children[index], typeof cell === "string" ? { text: cell } : cell));
 }
 
-function fillCell(node, { text, note = "", kind = "", share = null }) {
+function fillCell(node, { text, note = "", kind = "", share = null, tag = "", title = "" }) {
   dress(node, share === null ? kind : `${kind} bar`.trim());
   if (share !== null) node.style.setProperty("--share", `${Math.round(share * 100)}%`);
-  if (node.dataset.said === `${text}\n${note}`) return;
-  node.dataset.said = `${text}\n${note}`;
-  node.replaceChildren(text);
-  if (!note) return;
-  const small = document.createElement("small");
-  small.textContent = note;
-  node.append(small);
+  const whole = title || (text.length + note.length > 24 ? `${text} ${note}`.trim() : "");
+  if (node.title !== whole) node.title = whole;
+  const said = [tag, text, note].join("\n");
+  if (node.dataset.said === said) return;
+  node.dataset.said = said;
+  node.replaceChildren();
+  if (tag) node.append(inline("span", "tag", tag), " ");
+  node.append(text);
+  if (note) node.append(inline("small", "", note));
+}
+
+function inline(kind, name, text) {
+  const node = document.createElement(kind);
+  if (name) node.className = name;
+  node.textContent = text;
+  return node;
 }

@@ -155,6 +155,15 @@ class Page:
         for kind in ("keyDown", "keyUp"):
             self.send("Input.dispatchKeyEvent", type=kind, key="Enter", code="Enter", text="\r", windowsVirtualKeyCode=13)
 
+    def key(self, name: str, shift: bool = False) -> None:
+        """Presses a key for which there is no text, or Enter."""
+        codes = {"Enter": 13, "Escape": 27, "Tab": 9}
+        more = {"text": "\r"} if name == "Enter" else {}
+        for kind in ("keyDown", "keyUp"):
+            self.send(
+                "Input.dispatchKeyEvent", type=kind, key=name, code=name, windowsVirtualKeyCode=codes[name],
+                modifiers=8 if shift else 0, **more)  # fmt: skip
+
     def screenshot(self, path: Path, whole: bool = False) -> None:
         image = self.send("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
         path.write_bytes(base64.b64decode(image["data"]))

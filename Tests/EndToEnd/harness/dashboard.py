@@ -1,5 +1,6 @@
 """The dashboard of a gateway in Chromium, and fixtures for it."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -18,8 +19,26 @@ class Dashboard(Page):
         return self
 
     def problems(self) -> list[str]:
-        """The problems that need attention now, a line each."""
-        return self.refresh().text("#problems").splitlines()
+        """The problems that need attention now, a sentence each."""
+        self.refresh()
+        return self.run("[...document.querySelectorAll('#problems .what')].map((each) => each.textContent)")
+
+    def about(self, problem: str) -> dict[str, str]:
+        """Since when there is the problem that begins with this text, why, and what to do, as far as they are shown."""
+        parts = "[...entry.lastElementChild.children].filter((each) => !each.hidden).map((each) => [each.className, each.innerText])"
+        found = f"[...document.querySelectorAll('#problems li')].find((each) => each.innerText.includes({json.dumps(problem)}))"
+        return dict(self.run(f"((entry) => entry ? {parts} : [])({found})"))
+
+    def targets(self) -> dict[str, dict[str, str]]:
+        """The rows of servers and routes from the first to the last, as `server UPSTREAM URL` and `route NAME`."""
+        names = ("name", "rate", "4xx", "5xx", "p50", "p99", "state", "since", "action")
+        rows = self.run("[...document.querySelectorAll('#targets tr')].map((row) => [row.dataset.key, [...row.cells].map((cell) => cell.textContent)])")
+        return {key: dict(zip(names, cells, strict=True)) for key, cells in rows}
+
+    def unfold(self) -> "Dashboard":
+        """Opens the tables that are folded."""
+        self.run("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+        return self
 
     def row(self, selector: str, name: str) -> list[str] | None:
         """The row of a table whose first cell begins with a line of this text."""
