@@ -319,7 +319,7 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "AdminTests",
-            dependencies: ["Accounts", "Admin", "Pipeline", "Store", "Telemetry", httpTypes],
+            dependencies: ["Accounts", "Admin", "Pipeline", "Settings", "Store", "Telemetry", httpTypes],
             swiftSettings: strict),
         .testTarget(
             name: "CognitoTests",

@@ -1,15 +1,13 @@
 internal import Encoding
 internal import HTTPTypes
+internal import Settings
 
 /// A call of the admin listener.
 enum AdminCall: Equatable {
     /// A page that the admin listener shows.
     enum Page: Equatable {
+        /// Probes have no token, and the dashboard, which says nothing itself, asks for one.
         case alive, ready, metrics, status, history, dashboard
-
-        /// Whether it is for those without a token: probes have none, and the dashboard, which says nothing itself,
-        /// asks for one.
-        var isOpen: Bool { self == .alive || self == .ready || self == .dashboard }
     }
 
     case page(Page)
@@ -64,6 +62,22 @@ enum AdminCall: Equatable {
     /// Without its percent-encoding (RFC 3986 §2.1); as it is where that is malformed.
     static func decoded(_ segment: Substring) -> String {
         PercentEncoding.decode(segment) ?? String(segment)
+    }
+}
+
+extension AdminCall {
+    /// The right that a token needs for this call; nil where no token is required, and where there is no such call.
+    var right: AdminRight? {
+        switch self {
+        case .page(.metrics): .metrics
+        case .page(.status), .page(.history): .read
+        case .page: nil
+        case .change(.reload): .reload
+        case .change(.logLevel): .logLevel
+        case .change(.drain), .change(.server): .drain
+        case .change(.users(let call)): call.right
+        case .notFound, .methodNotAllowed: nil
+        }
     }
 }
 

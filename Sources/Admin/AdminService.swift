@@ -9,7 +9,7 @@ internal import Proxy
 internal import Settings
 package import Telemetry
 
-/// The admin listener: liveness, readiness, metrics, status and dashboard, and changes for who has the token.
+/// The admin listener: liveness, readiness, metrics, status and dashboard, and changes for who has a token that may.
 package final class AdminService: RequestService {
     private let eventLoop: any EventLoop
     private let metrics: MetricsRegistry
@@ -30,18 +30,23 @@ package final class AdminService: RequestService {
 
     func begin(_ request: InboundRequest, _ writer: consuming ResponseWriter) -> any ExchangeSink {
         let call = AdminCall(request.head.method, path: request.head.path ?? "")
-        if let (head, body) = refusal(of: call, request.head) {
+        let token: AdminToken?
+        switch admission(of: call, request) {
+        case .refused(let refusal):
+            let (head, body) = Self.refusal(refusal)
             writer.answer(head, body)
             return IgnoringSink()
+        case .admitted(let owned): token = owned
         }
         switch call {
         case .page(let page):
-            let (head, body) = show(page)
+            let (head, body) = show(page, to: token)
             writer.answer(head, body)
             return IgnoringSink()
         case .change(let change):
             let exchange = AdminExchange(
-                change, writer, changes: changes, peer: request.peer, eventLoop: eventLoop)
+                change, writer, changes: changes, caller: AdminCaller(name: token?.name, address: request.peer),
+                eventLoop: eventLoop)
             if request.body == .none { exchange.receiveEnd() }
             return exchange
         case .notFound, .methodNotAllowed:
@@ -49,30 +54,39 @@ package final class AdminService: RequestService {
         }
     }
 
-    /// Nil for what may go on.
-    private func refusal(of call: AdminCall, _ head: HTTPRequest) -> (HTTPResponse, ByteBuffer)? {
+    private enum Admission {
+        /// With the token that was shown; nil where none is required.
+        case admitted(AdminToken?)
+        case refused(Refusal)
+    }
+
+    private func admission(of call: AdminCall, _ request: InboundRequest) -> Admission {
         switch call {
-        case .notFound: return Self.refusal(.notFound())
-        case .methodNotAllowed(let allow): return Self.refusal(.methodNotAllowed(allow))
-        case .page(let page) where page.isOpen: return nil
+        case .notFound: return .refused(.notFound())
+        case .methodNotAllowed(let allow): return .refused(.methodNotAllowed(allow))
         case .page, .change: break
         }
+        guard let right = call.right else { return .admitted(nil) }
         let admin = status.admin
-        guard let token = admin?.token else {
-            guard case .page = call else {
-                return Self.refusal(
-                    Refusal(.accessDenied, message: "This takes admin.token.", reason: .request(.tokenMissing)))
+        guard let admin, !admin.tokens.isEmpty else {
+            guard case .page = call else { return .refused(Self.denied("This takes admin.token.")) }
+            guard admin?.isLocal != true || Self.namesThisMachine(request.head.authority) else {
+                return .refused(Self.denied("Ask by address or as localhost, or set admin.token."))
             }
-            guard admin?.isLocal != true || Self.namesThisMachine(head.authority) else {
-                let message = "Ask by address or as localhost, or set admin.token."
-                return Self.refusal(Refusal(.accessDenied, message: message, reason: .request(.tokenMissing)))
-            }
-            return nil
+            return .admitted(nil)
         }
-        guard case .value(let value, let prefix) = BearerToken(of: head),
-            Secret(Array(value.utf8.dropFirst(prefix))) == token
-        else { return Self.refusal(.tokenMissing()) }
-        return nil
+        guard case .value(let value, let prefix) = BearerToken(of: request.head),
+            let token = admin.owner(of: Secret(Array(value.utf8.dropFirst(prefix))))
+        else { return .refused(.tokenMissing()) }
+        guard token.allows(right) else {
+            changes.report(AdminCaller(name: token.name, address: request.peer), lacks: right)
+            return .refused(Self.denied("This token may not do that."))
+        }
+        return .admitted(token)
+    }
+
+    private static func denied(_ message: String) -> Refusal {
+        Refusal(.accessDenied, message: message, reason: .request(.tokenMissing))
     }
 
     /// A name that another site has made to mean this machine (DNS rebinding) lets that site's pages read what is for
@@ -84,10 +98,10 @@ package final class AdminService: RequestService {
         return host.lowercased() == "localhost" || IPAddress(host) != nil
     }
 
-    private func show(_ page: AdminCall.Page) -> (HTTPResponse, ByteBuffer) {
+    private func show(_ page: AdminCall.Page, to token: AdminToken?) -> (HTTPResponse, ByteBuffer) {
         switch page {
         case .alive: return Self.text(.ok, "ok\n")
-        case .status: return Self.text(.ok, StatusPage.text(metrics, status), type: "application/json")
+        case .status: return Self.text(.ok, StatusPage.text(metrics, status, token), type: "application/json")
         case .history:
             let document = history.document(now: WallClock.seconds())
             return Self.text(
@@ -142,7 +156,7 @@ private final class IgnoringSink: ExchangeSink {
 private final class AdminExchange: ExchangeSink {
     private let change: AdminChange
     private let changes: AdminChanges
-    private let peer: String
+    private let caller: AdminCaller
     private let eventLoop: any EventLoop
     private var writer: ResponseWriter?
     private var body: [UInt8] = []
@@ -151,12 +165,12 @@ private final class AdminExchange: ExchangeSink {
     private static let bodyLimit = 4096
 
     init(
-        _ change: AdminChange, _ writer: consuming ResponseWriter, changes: AdminChanges, peer: String,
+        _ change: AdminChange, _ writer: consuming ResponseWriter, changes: AdminChanges, caller: AdminCaller,
         eventLoop: any EventLoop
     ) {
         self.change = change
         self.changes = changes
-        self.peer = peer
+        self.caller = caller
         self.eventLoop = eventLoop
         self.writer = consume writer
     }
@@ -170,8 +184,8 @@ private final class AdminExchange: ExchangeSink {
         guard !hasBegun else { return }
         hasBegun = true
         let exchange = NIOLoopBound(self, eventLoop: eventLoop)
-        Task { [changes, change, body, peer, eventLoop] in
-            let answer = await changes.perform(change, body: body, peer: peer)
+        Task { [changes, change, body, caller, eventLoop] in
+            let answer = await changes.perform(change, body: body, for: caller)
             eventLoop.execute { exchange.value.finish(answer) }
         }
     }

@@ -1,5 +1,6 @@
 internal import Encoding
 internal import HTTPTypes
+internal import Settings
 
 /// A call of the admin listener about the users kept here, or about sessions.
 enum AdminUserCall: Equatable {
@@ -19,6 +20,14 @@ enum AdminUserCall: Equatable {
 
     /// For how many seconds the response waits until all gateways go by the change; nil: it does not.
     typealias Wait = Int64?
+
+    /// A malformed call takes what the least one does.
+    var right: AdminRight {
+        switch self {
+        case .find, .show, .sessions, .malformed: .readUsers
+        case .setRole, .setDisabled, .endSession, .endSessions: .users
+        }
+    }
 
     /// The longest wait.
     static let longestWait: Int64 = 30

@@ -15,22 +15,21 @@ internal import Telemetry
 struct AdminUsers: Sendable {
     private let directory: UserDirectory?
     private let logger: Logger
-    private let peer: String
+    private let caller: AdminCaller
     private let requestID = AdminRequestID.make()
     private let confirm: @Sendable (Duration) async throws -> Confirmations
 
     /// - Parameters:
     ///   - directory: nil where no tokens are taken.
-    ///   - peer: who asks: an address.
     ///   - confirm: waits until all gateways go by what was changed.
     init(
-        _ directory: UserDirectory?, _ logger: Logger, peer: String,
+        _ directory: UserDirectory?, _ logger: Logger, _ caller: AdminCaller,
         confirm: @escaping @Sendable (Duration) async throws -> Confirmations
     ) {
         self.confirm = confirm
         self.directory = directory
         self.logger = logger
-        self.peer = peer
+        self.caller = caller
     }
 
     func perform(_ call: AdminUserCall, body: [UInt8]) async -> AdminAnswer {
@@ -100,7 +99,9 @@ struct AdminUsers: Sendable {
 
     private func setRole(_ role: String?, of id: String, _ directory: UserDirectory) async throws -> JSONObject {
         let own = try own(directory)
-        let ended = try await reporting(.roleChanged, "admin-set-role", id, directory) {
+        let ended = try await reporting(
+            .roleChanged, "admin-set-role", id, directory, change: "role \(role ?? "none")"
+        ) {
             try await own.setRole(role, of: id, requestID: requestID)
         }
         return ["user": .string(id), "role": role.map(JSON.string) ?? .null, "sessions_ended": Self.number(ended)]
@@ -205,11 +206,11 @@ struct AdminUsers: Sendable {
     /// Does something that the audit log is to tell of; also where the store stops halfway, with the reason.
     private func reporting<Value>(
         _ kind: AuditEventKind, _ operation: String, _ subject: String, _ directory: UserDirectory,
-        _ work: () async throws -> Value
+        change: String? = nil, _ work: () async throws -> Value
     ) async throws -> Value {
         var event = AuditEvent(
-            kind, time: WallClock.milliseconds(), requestID: requestID, subject: subject, address: peer,
-            application: "admin", operation: operation)
+            kind, time: WallClock.milliseconds(), requestID: requestID, subject: subject, address: caller.address,
+            application: "admin", operation: operation, operatorName: caller.name, change: change)
         do {
             let value = try await work()
             await directory.audit?.record(event)

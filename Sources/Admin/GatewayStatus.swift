@@ -107,6 +107,9 @@ package final class GatewayStatus: Sendable {
     /// The users and sessions that an operator can look at; nil where no tokens are taken.
     var userDirectory: UserDirectory? { snapshot.flatMap(UserDirectory.init) }
 
+    /// Nil where no tokens are taken.
+    var audit: AuditTrail? { snapshot?.plan.audit }
+
     var userHashes: UserHashes? { state.withLock { $0.snapshot?.accountServices?.hashes } }
 
     func hasServer(_ server: String, of upstream: String) -> Bool {

@@ -9,7 +9,8 @@ internal import Upstream
 
 /// `/status`: how the gateway fares, for people and programs that read JSON.
 enum StatusPage {
-    static func text(_ metrics: MetricsRegistry, _ status: GatewayStatus) -> String {
+    /// - Parameter token: of who asks; nil where none is required.
+    static func text(_ metrics: MetricsRegistry, _ status: GatewayStatus, _ token: AdminToken?) -> String {
         let readings = status.readings
         let gateway = status.overview
         let errors = StatusErrors(status.recent.errorStreaks)
@@ -17,6 +18,7 @@ enum StatusPage {
             "version": .string(GatehouseVersion.current),
             "started_at": .number(JSONNumber(gateway.startedAt)),
             "uptime_seconds": .number(JSONNumber(gateway.uptime)),
+            "caller": token.map(caller) ?? .null,
             "ready": .bool(readings.isReady),
             "draining": .bool(gateway.drainingSince != nil),
             "draining_since": gateway.drainingSince.map { number($0) } ?? .null,
@@ -48,6 +50,12 @@ enum StatusPage {
     }
 
     private static func number(_ value: some BinaryInteger) -> JSON { .number(JSONNumber(Int64(value))) }
+
+    /// The caller's name and rights, so that a page offers no other calls.
+    private static func caller(_ token: AdminToken) -> JSON {
+        let rights = AdminRight.allCases.filter(token.allows)
+        return ["name": .string(token.name), "may": .array(rights.map { .string($0.rawValue) })]
+    }
 
     private static func configuration(_ gateway: GatewayOverview, _ readings: MetricsReadings) -> JSON {
         [

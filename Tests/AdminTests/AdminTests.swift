@@ -1,4 +1,5 @@
 import HTTPTypes
+import Settings
 import Testing
 
 @testable import Admin
@@ -72,6 +73,23 @@ struct AdminTests {
         ] as [(HTTPRequest.Method, String, AdminUserCall)])
     func userCalls(method: HTTPRequest.Method, path: String, expected: AdminUserCall) {
         #expect(AdminCall(method, path: path) == .change(.users(expected)))
+    }
+
+    @Test(
+        "What a token must be allowed to do; nothing for probes and for the empty dashboard",
+        arguments: [
+            (.get, "/", nil), (.get, "/healthz", nil), (.get, "/readyz", nil), (.get, "/metrics", .metrics),
+            (.get, "/status", .read), (.get, "/history", .read), (.post, "/reload", .reload),
+            (.post, "/log-level", .logLevel), (.post, "/drain", .drain), (.delete, "/drain", .drain),
+            (.post, "/upstreams/api/one/drain", .drain),
+            (.get, "/users", .readUsers), (.get, "/users/5f0c", .readUsers),
+            (.get, "/users?limit=x", .readUsers), (.get, "/sessions?subject=8c", .readUsers),
+            (.put, "/users/5f0c/role", .users), (.post, "/users/5f0c/disable", .users),
+            (.delete, "/users/5f0c/disable", .users), (.delete, "/sessions/1f2e", .users),
+            (.delete, "/sessions?subject=8c", .users),
+        ] as [(HTTPRequest.Method, String, AdminRight?)])
+    func rights(method: HTTPRequest.Method, path: String, expected: AdminRight?) {
+        #expect(AdminCall(method, path: path).right == expected)
     }
 
     @Test(

@@ -16,8 +16,8 @@ from harness.certificates import Authority
 from harness.deployment import CONTAINER_USER, DEPLOY, Image, checked, needs_root, seconds, tool
 from harness.process import Process, wait_until
 from harness.samples import (
-    ADMIN_TOKEN, ECS, IMAGE, KUBERNETES, MANIFESTS, compose, compose_sample, ecs_container, ecs_sample, ecs_settings,
-    kubernetes_sample,
+    ADMIN_TOKEN, ECS, IMAGE, KUBERNETES, MANIFESTS, METRICS_TOKEN, compose, compose_sample, ecs_container, ecs_sample,
+    ecs_settings, kubernetes_sample,
 )
 from harness.sanitizer import SANITIZER
 
@@ -224,7 +224,11 @@ def test_a_pod_starts_and_answers_its_probes(deployed):
 
 @needs_root
 @pytest.mark.parametrize(
-    "name, key", [("ADMIN_TOKEN", "admin.token"), ("sealing-key", "state.postgres.sealing_keys"), ("ca.pem", "trusted_certificates")]
+    "name, key",
+    [
+        ("ADMIN_TOKEN", "admin.token"), ("METRICS_TOKEN", "admin.metrics_token"),
+        ("sealing-key", "state.postgres.sealing_keys"), ("ca.pem", "trusted_certificates"),
+    ],
 )
 def test_no_pod_starts_with_a_value_of_the_example(name, key, deployed, tmp_path):
     """All others are good ones."""
@@ -241,6 +245,10 @@ def can_be_operated(network, port: int) -> None:
     for page in ("/metrics", "/status"):
         assert network.request(admin + page)[0] == 401
         assert network.request(admin + page, token=ADMIN_TOKEN)[0] == 200
+    # Prometheus' own opens nothing else.
+    assert network.request(f"{admin}/metrics", token=METRICS_TOKEN)[0] == 200
+    assert network.request(f"{admin}/status", token=METRICS_TOKEN)[0] == 403
+    assert network.request(f"{admin}/log-level", {"level": "info"}, token=METRICS_TOKEN)[0] == 403
     assert network.request(f"{admin}/log-level", {"level": "info"})[0] == 401
     assert network.request(f"{admin}/log-level", {"level": "info"}, token=ADMIN_TOKEN)[0] == 200
 
@@ -271,6 +279,6 @@ def test_a_task_starts_by_its_environment_alone(deployed):
     wait_until(lambda: deployed.network.request(url)[0] == 503, "the balancer's health check to be answered")
     assert deployed.network.request(f"http://127.0.0.1:{group['Port']}/api/v1/x")[0] == 401
     can_be_operated(deployed.network, int(group["HealthCheckPort"]))
-    assert len(sample.environment) == 4
+    assert len(sample.environment) == 5
     assert not [name for name, secret in sample.environment.items() if secret in task.process.log()]
     assert task.end(container["StopTimeout"]) == 0

@@ -42,12 +42,14 @@ struct LoadTests {
             "{address: '0.0.0.0:9901', token: 0123456789abcdef}",
             "{address: '0.0.0.0:9901', allow_public_without_token: true}",
             "{address: '[::1]:9901'}", "{address: '127.0.0.2:9901'}", "{token: 0123456789abcdef}",
+            "{address: '0.0.0.0:9901', metrics_token: 0123456789abcdef}",
+            "{address: '0.0.0.0:9901', tokens: {ada: {token: 0123456789abcdef, may: [read]}}}",
         ])
     func admin(yaml: String) throws {
         var sample = Sample()
         sample.more = "admin: \(yaml)"
         let admin = try load(sample.yaml).admin
-        #expect((admin.token == nil) == !yaml.contains("token: 0"))
+        #expect(admin.tokens.isEmpty == !yaml.contains("token: 0"))
     }
 
     @Test("Settings have a digest of their file")

@@ -47,7 +47,7 @@ struct SecretTests {
     func variable() throws {
         let settings = try load(
             Sample(more: "admin: {token: '${FILE}'}").yaml, environment: ["FILE": "file:/run/secret-of-operators"])
-        #expect(settings.admin.token?.exposeText() == "file:/run/secret-of-operators")
+        #expect(settings.admin.tokens.first?.secret.exposeText() == "file:/run/secret-of-operators")
     }
 
     @Test(

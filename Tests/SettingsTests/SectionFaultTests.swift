@@ -41,6 +41,25 @@ struct SectionFaultTests {
             Case("admin: {address: '[::]:9901'}", "admin.address: can be reached from outside"),
             Case("admin: {address: '10.0.0.1:9901'}", "admin.address: can be reached from outside"),
             Case("admin: {token: short}", "admin.token: must be at least 16 visible ASCII characters"),
+            Case("admin: {metrics_token: short}", "admin.metrics_token: must be at least 16 visible ASCII characters"),
+            Case(
+                "admin: {tokens: {ada: {token: short, may: [read]}}}",
+                "admin.tokens.ada.token: must be at least 16 visible ASCII characters"),
+            Case("admin: {tokens: {}}", "admin.tokens: must hold at least one token"),
+            Case("admin: {tokens: {ada: {may: [read]}}}", "admin.tokens.ada.token: is missing"),
+            Case("admin: {tokens: {ada: {token: 0123456789abcdef}}}", "admin.tokens.ada.may: is missing"),
+            Case(
+                "admin: {tokens: {ada: {token: 0123456789abcdef, may: []}}}",
+                "admin.tokens.ada.may: must hold at least one right"),
+            Case(
+                "admin: {tokens: {ada: {token: 0123456789abcdef, may: [write]}}}",
+                "admin.tokens.ada.may[0]: must be one of metrics, read, reload"),
+            Case(
+                "admin: {token: 0123456789abcdef, metrics_token: 0123456789abcdef}",
+                "admin.metrics_token: is the same token as admin.token"),
+            Case(
+                "admin: {token: 0123456789abcdef, tokens: {bob: {token: 0123456789abcdef, may: [drain]}}}",
+                "admin.tokens.bob.token: is the same token as admin.token"),
             Case("admin: {allow_public_without_token: 1}", "admin.allow_public_without_token: must be true or false"),
             Case("drain_timeout: 2h", "drain_timeout: must be a duration from 0s to 1h"),
             Case("drain_timeout: 99999999999s", "drain_timeout: must be a duration like"),

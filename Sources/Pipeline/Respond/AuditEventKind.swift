@@ -28,5 +28,14 @@ package enum AuditEventKind: String, Sendable, CaseIterable {
     /// An operator has locked a user out, or let them in again.
     case userDisabled = "user_disabled"
     case userEnabled = "user_enabled"
+    /// An operator has reloaded the configuration.
+    case configurationReloaded = "configuration_reloaded"
+    /// An operator has taken the gateway out of its load balancer, or in again.
+    case gatewayDrained = "gateway_drained"
+    case gatewayDrainEnded = "gateway_drain_ended"
+    /// The same with a server of an upstream.
+    case serverDrained = "server_drained"
+    case serverDrainEnded = "server_drain_ended"
+    case logLevelChanged = "log_level_changed"
     case directCognito = "direct_cognito"
 }

@@ -5,12 +5,54 @@ internal import SettingsReader
 /// Where `/healthz`, `/readyz`, `/metrics` and `/status` are served, and what it takes to see and change more.
 package struct AdminSettings: Sendable {
     package var address: HostAndPort
-    /// The token that further status and all changes require. Nil: anyone who can connect sees the status, and nothing
-    /// can be changed.
-    package var token: Secret?
+    /// The tokens, one of which further status and all changes require. Empty: anyone who can connect sees the status,
+    /// and nothing can be changed.
+    package var tokens: [AdminToken]
 
     /// Whether only this machine can connect.
     package var isLocal: Bool { address.isLoopback }
+
+    /// The token that was shown; nil for any other text. Takes the same time in all cases.
+    package func owner(of shown: Secret) -> AdminToken? {
+        var owner: AdminToken?
+        for token in tokens where token.secret == shown { owner = token }
+        return owner
+    }
+}
+
+/// A token of an operator or a program, with what it may do.
+package struct AdminToken: Sendable {
+    /// By which logs know who it is: the name in the settings.
+    package var name: String
+    package var secret: Secret
+    package var rights: Set<AdminRight>
+
+    package func allows(_ right: AdminRight) -> Bool {
+        rights.contains(right) || rights.contains { $0.includes(right) }
+    }
+}
+
+/// A right of a token of the admin listener.
+package enum AdminRight: String, Sendable, CaseIterable {
+    /// Metrics alone.
+    case metrics
+    /// Status, history and metrics, and so the dashboard.
+    case read
+    case reload
+    /// Take the gateway, or a server of an upstream, out and in again.
+    case drain
+    case logLevel = "log-level"
+    /// Look at users and sessions.
+    case readUsers = "read-users"
+    /// The same, end sessions, set roles and lock users out.
+    case users
+
+    fileprivate func includes(_ other: AdminRight) -> Bool {
+        switch (self, other) {
+        case (.read, .metrics), (.users, .readUsers): true
+        default: false
+        }
+    }
 }
 
 extension AdminSettings {
@@ -20,16 +62,45 @@ extension AdminSettings {
         address = node?.read(.listenAddress) ?? GatewaySettings.standardAdminAddress
         keys.notePlace(of: "address")
         (node ?? keys.node).refuse(address, usedIn: listeners)
-        let tokenNode = keys.optional("token")
-        token = tokenNode?.readSecret()
-        if let token, token.expose().count < 16 || !token.expose().allSatisfy({ (0x21...0x7E).contains($0) }) {
-            tokenNode?.error("must be at least 16 visible ASCII characters")
+        tokens = []
+        let (all, metrics, named) = (keys.optional("token"), keys.optional("metrics_token"), keys.optional("tokens"))
+        // Names of entries have no dots, so that these are nobody else's.
+        if let all { add(all, Set(AdminRight.allCases), named: "admin.token") }
+        if let metrics { add(metrics, [.metrics], named: "admin.metrics_token") }
+        for (name, entry) in named?.entries(atLeastOne: "token") ?? [] {
+            guard let (node, rights) = entry.section(Self.entry(reading:)) ?? nil else { continue }
+            add(node, rights, named: name)
         }
         let isPublic = keys.value("allow_public_without_token", .boolean, default: false)
-        if !address.isLoopback, tokenNode == nil, !isPublic {
+        if !address.isLoopback, all == nil, metrics == nil, named == nil, !isPublic {
             (node ?? keys.node).refuse(
                 "can be reached from outside: set admin.token, or admin.allow_public_without_token to true")
         }
+    }
+
+    private static func entry(reading keys: SettingsMapping) -> (node: SettingsNode, rights: Set<AdminRight>)? {
+        if keys.isEmptyList("may") { keys.error("may", "must hold at least one right") }
+        let (node, isThere) = (keys.required("token"), keys.required("may") != nil)
+        let rights: [AdminRight]? = isThere ? keys.list("may", .oneOf, of: "rights") : nil
+        return node.map { ($0, Set(rights ?? [])) }
+    }
+
+    private mutating func add(_ node: SettingsNode, _ rights: Set<AdminRight>, named name: String) {
+        guard let secret = node.readAdminToken() else { return }
+        if let other = owner(of: secret) {
+            node.error("is the same token as \(other.name): logs could not distinguish them")
+        }
+        tokens.append(AdminToken(name: name, secret: secret, rights: rights))
+    }
+}
+
+extension SettingsNode {
+    fileprivate func readAdminToken() -> Secret? {
+        guard let token = readSecret() else { return nil }
+        if token.expose().count < 16 || !token.expose().allSatisfy({ (0x21...0x7E).contains($0) }) {
+            error("must be at least 16 visible ASCII characters")
+        }
+        return token
     }
 }
 

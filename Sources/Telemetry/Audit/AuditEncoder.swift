@@ -3,8 +3,9 @@ internal import Pipeline
 /// Writes audit events as JSON, one object a line.
 ///
 /// Keys: `event`, `time` (RFC 3339, UTC, milliseconds), `request_id`, `operation`, `client_address`, `application`, and
-/// where known `subject_hash`, `account_hash` (see ``UserHashes``), `device_id`, `device_platform`, `app_version`,
-/// `real_user_status` and `reason`. Text that a client has chosen is escaped: no line breaks, no control characters.
+/// where known `operator`, `change`, `subject_hash`, `account_hash` (see ``UserHashes``), `device_id`,
+/// `device_platform`, `app_version`, `real_user_status` and `reason`. Text that a client has chosen is escaped: no line
+/// breaks, no control characters.
 package struct AuditEncoder: LineEncoder {
     private let hashes: UserHashes
     private let format: LogFormat
@@ -44,7 +45,8 @@ package struct AuditEncoder: LineEncoder {
     private func fields(_ event: AuditEvent) -> [(StaticString, String)] {
         let fields: [(StaticString, String?)] = [
             ("request_id", event.requestID), ("operation", event.operation), ("client_address", event.address),
-            ("application", event.application), ("subject_hash", event.subject.map(hashes.hash(ofSubject:))),
+            ("application", event.application), ("operator", event.operatorName), ("change", event.change),
+            ("subject_hash", event.subject.map(hashes.hash(ofSubject:))),
             ("account_hash", event.account.map(hashes.hash(ofAccount:))), ("device_id", event.device?.id),
             ("device_platform", event.device?.platform), ("app_version", event.device?.appVersion),
             ("real_user_status", event.realUserStatus), ("reason", event.reason),

@@ -1,6 +1,6 @@
 package import Pipeline
 
-/// Something that happened to an account, or was tried on one: a line of the audit log.
+/// Something that happened to an account or was tried on one, or an operator's change: a line of the audit log.
 package struct AuditEvent: Sendable, Equatable {
     /// A client's device, by its own word.
     package struct Device: Sendable, Equatable {
@@ -30,6 +30,10 @@ package struct AuditEvent: Sendable, Equatable {
     package var application: String
     /// Which call it was.
     package var operation: String
+    /// Of an operator's call, the name of the token in the settings.
+    package var operatorName: String?
+    /// The change that an operator made; no secret.
+    package var change: String?
     /// Apple's guess whether there is a person behind the account: `unsupported`, `unknown` or `likely_real`.
     package var realUserStatus: String?
     /// Why it did not succeed, from a closed list; nil when it did.
@@ -39,8 +43,8 @@ package struct AuditEvent: Sendable, Equatable {
 
     package init(
         _ kind: AuditEventKind, time: Int64, requestID: String, subject: String? = nil, account: String? = nil,
-        device: Device? = nil, address: String, application: String, operation: String, realUserStatus: String? = nil,
-        reason: String? = nil, trace: TraceIDs? = nil
+        device: Device? = nil, address: String, application: String, operation: String, operatorName: String? = nil,
+        change: String? = nil, realUserStatus: String? = nil, reason: String? = nil, trace: TraceIDs? = nil
     ) {
         self.kind = kind
         self.time = time
@@ -51,6 +55,8 @@ package struct AuditEvent: Sendable, Equatable {
         self.address = address
         self.application = application
         self.operation = operation
+        self.operatorName = operatorName
+        self.change = change
         self.realUserStatus = realUserStatus
         self.reason = reason
         self.trace = trace

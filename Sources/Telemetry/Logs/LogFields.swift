@@ -29,8 +29,8 @@ package enum LogFields {
     static let completeEvent = AuditEvent(
         .signInFailed, time: 0, requestID: "1", subject: "user", account: "user@example.com",
         device: AuditEvent.Device(id: "1", platform: "ios", appVersion: "1.0"), address: "192.0.2.1",
-        application: "App/1.0", operation: "login", realUserStatus: "unknown",
-        reason: Reason.cognito(.badCredentials).code, trace: trace)
+        application: "App/1.0", operation: "login", operatorName: "ada", change: "info -> debug",
+        realUserStatus: "unknown", reason: Reason.cognito(.badCredentials).code, trace: trace)
 
     private static func names(_ line: [UInt8]) -> [String] {
         guard case .object(let object)? = try? JSON.parse(line) else { return [] }

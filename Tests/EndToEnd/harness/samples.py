@@ -20,7 +20,7 @@ NAMED = {
 # Those with the gateway's name.
 MANIFESTS = {kind: each for (kind, name), each in NAMED.items() if name == "gatehouse"}
 ECS = cloud_formation(DEPLOY / "ecs" / "gatehouse.yaml")
-ADMIN_TOKEN = "t" * 32
+ADMIN_TOKEN, METRICS_TOKEN = "t" * 32, "m" * 32
 SETTINGS = "/etc/gatehouse/gatehouse.yaml"
 
 
@@ -115,7 +115,8 @@ def kubernetes_sample(values: dict[str, str] | None = None) -> Sample:
     """A pod, with `values` in the place of some of the secrets' example values."""
     (container,) = pod()["containers"]
     own = {"password": PASSWORD, "sealing-key": f"1:{SEALING_KEY}"}
-    values = {"COGNITO_CLIENT_SECRET": POOL_CLIENT_SECRET, "ADMIN_TOKEN": ADMIN_TOKEN, **own, **(values or {})}
+    tokens = {"ADMIN_TOKEN": ADMIN_TOKEN, "METRICS_TOKEN": METRICS_TOKEN}
+    values = {"COGNITO_CLIENT_SECRET": POOL_CLIENT_SECRET, **tokens, **own, **(values or {})}
     environment = {
         name: values.get(name, text)
         for source in container["envFrom"]
@@ -160,8 +161,8 @@ def ecs_settings() -> str:
 def ecs_sample() -> Sample:
     container = ecs_container()
     values = {
-        "COGNITO_CLIENT_SECRET": POOL_CLIENT_SECRET, "ADMIN_TOKEN": ADMIN_TOKEN, "STATE_PASSWORD": PASSWORD,
-        "STATE_SEALING_KEY": f"1:{SEALING_KEY}",
+        "COGNITO_CLIENT_SECRET": POOL_CLIENT_SECRET, "ADMIN_TOKEN": ADMIN_TOKEN, "METRICS_TOKEN": METRICS_TOKEN,
+        "STATE_PASSWORD": PASSWORD, "STATE_SEALING_KEY": f"1:{SEALING_KEY}",
     }  # fmt: skip
     environment = {each["Name"]: values[each["Name"]] for each in container["Secrets"]}
     count = ECS["Resources"]["Service"]["Properties"]["DesiredCount"]

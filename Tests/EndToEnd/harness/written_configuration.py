@@ -48,6 +48,8 @@ def environment(config: dict) -> dict[str, str]:
 
 def _value(name: str) -> str:
     kinds = [("PORT", "8080"), ("SEALING", SEALING_KEY), ("URL", "https://example.com"), ("AUTH", f"Bearer {SECRET}")]
+    # Each token is another one.
+    kinds.append(("TOKEN", f"{SECRET}-{name}"))
     return next((value for part, value in kinds if part in name), SECRET)
 
 
