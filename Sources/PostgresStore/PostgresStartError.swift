@@ -41,7 +41,7 @@ extension PostgresStartError {
         switch error {
         case let error as PostgresStartError: self = error
         case let error as PostgresError: self.init(error, settings)
-        case StoreError.newerSchema(let names):
+        case StoreError.newerSchema(let names, _):
             self.init(
                 .newerSchema,
                 "the schema of the database \(settings.database) was made by a newer version of gatehouse, which has "

@@ -7,6 +7,8 @@ package protocol StateStore: Sendable {
     var schemaVersion: Int { get }
     /// Why nothing can be written, by the last writes and trials; nil while all is well. Names no file and no value.
     var writeError: String? { get }
+    /// Where the database was copied to before this version changed its schema; nil where it has not.
+    var copyOfOlderSchema: String? { get }
     /// Whether several gateways share it: then it is away for all of them at once, and each serves on what it can.
     var isShared: Bool { get }
     /// Numbers for metrics; nil where the database is no server.
@@ -20,6 +22,7 @@ package protocol StateStore: Sendable {
 }
 
 extension StateStore {
+    package var copyOfOlderSchema: String? { nil }
     package var isShared: Bool { false }
     package var readings: StoreReadings? { nil }
 }

@@ -12,15 +12,23 @@ extension Store {
     ///   - files: the files that the copy carries along, asked for when all rows have been copied; nil for none, also
     ///     if this database is a copy that has some.
     package func copy(to path: String, carrying files: () throws -> [(name: String, contents: [UInt8])]?) throws {
-        try Self.makeFile(at: path, exclusively: true)
+        try Self.copy(database, to: path, carrying: files)
+    }
+
+    /// As above, before there is a store.
+    static func copy(
+        _ database: any DatabaseWriter, to path: String,
+        carrying files: () throws -> [(name: String, contents: [UInt8])]?
+    ) throws {
+        try makeFile(at: path, exclusively: true)
         let copy = try DatabaseQueue(path: path)
-        try backup(to: copy)
+        try database.backup(to: copy)
         // One file that stands for itself.
         try copy.writeWithoutTransaction { database in
             try database.execute(
                 sql: "PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL; PRAGMA secure_delete = ON")
             try database.inTransaction(.exclusive) {
-                try Self.carry(try files(), in: database)
+                try carry(try files(), in: database)
                 return .commit
             }
         }

@@ -27,7 +27,7 @@ package final class Store: Sendable {
         case powerLoss
     }
 
-    private let database: any DatabaseWriter
+    let database: any DatabaseWriter
     /// Marks the file as in use, as long as this is held.
     private let lock: (any Sendable)?
     private let longestQueueing: Duration
@@ -40,6 +40,8 @@ package final class Store: Sendable {
     let pruningClock = Locked<PruningClock?>(nil)
     /// How many steps of the schema it has.
     package let schemaVersion: Int
+    /// Where the database was copied to before its schema changed; nil where it has not changed.
+    package let copyOfOlderSchema: String?
 
     /// Opens the database at `path`, making it and its directory where they are missing, readable to their owner only:
     /// what is stored includes keys and password hashes.
@@ -49,7 +51,7 @@ package final class Store: Sendable {
     ///   - queueing: how long a write waits for those of its own process before it is refused.
     ///   - lock: kept for as long as the database is open.
     ///   - sync: has a file reach the disk.
-    /// - Throws: the file system's or SQLite's error, and ``StoreError/newerSchema(_:)``.
+    /// - Throws: the file system's or SQLite's error, and ``StoreError``.
     package init(
         path: String, migrations: [Migration], patience: Double = 3, queueing: Duration = .seconds(3),
         keeping lock: (any Sendable)? = nil,
@@ -72,7 +74,8 @@ package final class Store: Sendable {
             trial = try WriteTrial(path: path)
         }
         schemaVersion = migrations.count
-        try migrate(migrations)
+        let copies = path == ":memory:" ? nil : SchemaCopies(path: path)
+        copyOfOlderSchema = try Self.migrate(database, Self.migrator(migrations), Set(migrations.map(\.name)), copies)
     }
 
     /// Opens a database that is there, to read it beside whoever writes it. Writing fails, and nothing is brought to
@@ -81,11 +84,16 @@ package final class Store: Sendable {
         lock = nil
         (log, trial) = (nil, nil)
         schemaVersion = 0
+        copyOfOlderSchema = nil
         longestQueueing = .seconds(3)
+        database = try Self.readOnly(path)
+    }
+
+    static func readOnly(_ path: String) throws -> DatabaseQueue {
         var configuration = Configuration()
         configuration.readonly = true
         configuration.busyMode = .timeout(5)
-        database = try DatabaseQueue(path: path, configuration: configuration)
+        return try DatabaseQueue(path: path, configuration: configuration)
     }
 
     /// Closes the database; what is written to it later fails.
@@ -182,10 +190,6 @@ package final class Store: Sendable {
         return try await Self.traced("read") { [database] in try await database.writeWithoutTransaction(body) }
     }
 
-    func backup(to copy: DatabaseQueue) throws {
-        try database.backup(to: copy)
-    }
-
     /// Takes the log of writes into the database itself, so that nothing of what was deleted is left beside it. Where
     /// that can't be done now, as while someone reads what is older or the disk is full, SQLite does it with later
     /// writes.
@@ -216,12 +220,31 @@ package final class Store: Sendable {
         }
     }
 
-    private func migrate(_ migrations: [Migration]) throws {
-        let migrator = Self.migrator(migrations)
-        let known = Set(migrations.map(\.name))
-        let unknown = try database.read { try migrator.appliedIdentifiers($0) }.subtracting(known)
-        guard unknown.isEmpty else { throw StoreError.newerSchema(unknown.sorted()) }
-        try migrator.migrate(database)
+    /// - Parameter copies: nil for a database that is on no disk.
+    /// - Returns: where the database was copied to before.
+    private static func migrate(
+        _ database: any DatabaseWriter, _ migrator: DatabaseMigrator, _ known: Set<String>, _ copies: SchemaCopies?
+    ) throws -> String? {
+        func knownSteps() throws -> Set<String> {
+            let steps = try database.read { try migrator.appliedIdentifiers($0) }
+            let unknown = steps.subtracting(known)
+            guard unknown.isEmpty else {
+                throw StoreError.newerSchema(unknown.sorted(), copy: copies?.newest(within: known))
+            }
+            return steps
+        }
+        guard try knownSteps() != known else { return nil }
+        guard let copies else {
+            try migrator.migrate(database)
+            return nil
+        }
+        return try copies.alone {
+            // Of several that start at once the first has done it.
+            let steps = try knownSteps()
+            let copy = steps.isEmpty || steps == known ? nil : try copies.make(of: database, steps: steps.count)
+            try migrator.migrate(database)
+            return copy
+        }
     }
 
     static func migrator(_ migrations: [Migration]) -> DatabaseMigrator {

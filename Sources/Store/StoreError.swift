@@ -2,8 +2,10 @@ internal import GRDB
 
 /// Why a database can't be used, besides what SQLite says.
 package enum StoreError: Error, Equatable, CustomStringConvertible {
-    /// It has steps of the schema that this version doesn't know.
-    case newerSchema([String])
+    /// It has steps of the schema that this version doesn't know. The copy is one from before them.
+    case newerSchema([String], copy: String? = nil)
+    /// It could not be copied before its schema changed, and has not changed: the path of the copy, and why.
+    case notCopied(String, String)
     /// The writes before this one took too long.
     case waitedTooLong
     /// A row that was there a moment ago, and has been removed meanwhile.
@@ -13,9 +15,12 @@ package enum StoreError: Error, Equatable, CustomStringConvertible {
 
     package var description: String {
         switch self {
-        case .newerSchema(let names):
+        case .newerSchema(let names, let copy):
             "it was written by a newer version of gatehouse, which knows \(names.joined(separator: ", ")); "
-                + "go on with that version, or restore a backup from before"
+                + "go on with that version, or restore "
+                + (copy.map { "the copy from before: gatehouse store restore \($0)" } ?? "a backup from before")
+        case .notCopied(let copy, let reason):
+            "this version changes its schema, and copies it to \(copy) before: \(reason). Nothing has changed"
         case .waitedTooLong: "the writes before this one took too long"
         case .rowVanished: "what it changes has been removed meanwhile"
         case .damaged(let errors): "it is damaged: \(errors.joined(separator: "; "))"

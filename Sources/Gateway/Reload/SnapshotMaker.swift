@@ -214,7 +214,11 @@ struct SnapshotMaker: Sendable {
     ) async throws -> (any StateStore)? {
         if let known = previous?.store { return known }
         guard !settings.issuers.isEmpty || settings.state != nil else { return nil }
-        return try await GatewayState.openToServe(settings)
+        let store = try await GatewayState.openToServe(settings)
+        if let copy = store.copyOfOlderSchema {
+            logger.notice("the store's schema was changed, after a copy of it", metadata: ["copy": "\(copy)"])
+        }
+        return store
     }
 
     // MARK: Revocations

@@ -63,8 +63,7 @@ struct RestoredFiles {
     }
 
     private static func isLeftOver(_ name: String) -> Bool {
-        name.hasPrefix(database + replacedMark) || name.hasPrefix(database + stagedEnd)
-            || name.hasPrefix(database + "-wal")
+        [replacedMark, stagedEnd, SchemaCopies.mark, "-wal"].contains { name.hasPrefix(database + $0) }
     }
 
     // MARK: Replacing

@@ -1,0 +1,104 @@
+internal import FoundationEssentials
+internal import GRDB
+internal import Glibc
+
+/// The copies of a database from before its schema changed, with which the version before goes on.
+///
+/// They are beside the database, and readable to its owner only: `gatehouse.sqlite.schema-9` is the database as it was
+/// with 9 steps, when the next ones were about to run.
+struct SchemaCopies {
+    static let mark = ".schema-"
+
+    /// The newest and the one before.
+    private static let kept = 2
+    /// In seconds: for a write of the version before, which may be at work still.
+    private static let patience = 60.0
+
+    /// The database.
+    let path: String
+
+    private var directory: String { URL(filePath: path).deletingLastPathComponent().path }
+    private var prefix: String { URL(filePath: path).lastPathComponent + Self.mark }
+
+    private func copy(_ number: Int) -> String { "\(path)\(Self.mark)\(number)" }
+
+    /// Runs `body` while no other process does so for this database.
+    func alone<Value>(_ body: () throws -> Value) throws -> Value {
+        let lockPath = path + ".schema.lock"
+        let lock = unsafe open(lockPath, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        guard lock >= 0 else { throw KeyFileError(lockPath, failed: "cannot be made") }
+        defer { Glibc.close(lock) }
+        while flock(lock, LOCK_EX) != 0 {
+            guard errno == EINTR else { throw KeyFileError(lockPath, failed: "cannot be locked") }
+        }
+        return try body()
+    }
+
+    /// Copies the database, while nobody writes to it. Of earlier copies one stays.
+    ///
+    /// - Parameter steps: how many the database has.
+    /// - Returns: the path of the copy.
+    /// - Throws: ``StoreError/notCopied(_:_:)``
+    /// - Precondition: inside ``alone(_:)``
+    func make(of database: any DatabaseWriter, steps: Int) throws(StoreError) -> String {
+        let copy = copy(steps)
+        do {
+            var configuration = Configuration()
+            configuration.busyMode = .timeout(Self.patience)
+            let writer = try DatabaseQueue(path: path, configuration: configuration)
+            try writer.inTransaction(.immediate) { _ in
+                try make(copy, of: database)
+                return .rollback
+            }
+            try writer.close()
+            try removeOthers(than: steps)
+        } catch {
+            throw .notCopied(copy, StoreError.words(error))
+        }
+        return copy
+    }
+
+    private func make(_ copy: String, of database: any DatabaseWriter) throws {
+        try removeUnfinished()
+        let partial = copy + ".partial"
+        do {
+            try Store.copy(database, to: partial) { nil }
+            guard unsafe rename(partial, copy) == 0 else { throw KeyFileError(copy, failed: "cannot be written") }
+            try StateDirectory(path: directory).sync()
+        } catch {
+            // A full disk gets its space back; the first error says what happened.
+            try? removeUnfinished()
+            throw error
+        }
+    }
+
+    /// Removes what one that was killed has left behind.
+    private func removeUnfinished() throws {
+        for name in try names() where Int(name.dropFirst(prefix.count)) == nil {
+            try FileManager.default.removeItem(atPath: "\(directory)/\(name)")
+        }
+    }
+
+    /// Those of a newer schema are of a version that was given up.
+    private func removeOthers(than number: Int) throws {
+        let older = try numbers().filter { $0 < number }.sorted(by: >)
+        let surplus = try numbers().filter { $0 > number } + older.dropFirst(Self.kept - 1)
+        for each in surplus { try FileManager.default.removeItem(atPath: copy(each)) }
+    }
+
+    /// The newest one that a version with these steps can use; nil where there is none.
+    func newest(within known: Set<String>) -> String? {
+        // One that cannot be read is of no use to it either.
+        let numbers = (try? numbers()) ?? []
+        return numbers.sorted(by: >).map(copy).first { path in
+            let steps = try? Store.readOnly(path).read { try DatabaseMigrator().appliedIdentifiers($0) }
+            return steps.map { $0.isSubset(of: known) } ?? false
+        }
+    }
+
+    private func numbers() throws -> [Int] { try names().compactMap { Int($0.dropFirst(prefix.count)) } }
+
+    private func names() throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: directory).filter { $0.hasPrefix(prefix) }
+    }
+}
