@@ -169,6 +169,13 @@ let package = Package(
                 "Store", logging,
             ],
             swiftSettings: safe),
+        // Certificates of an ACME directory: the protocol, the state that is kept of it, orders and renewals.
+        .target(
+            name: "ACME",
+            dependencies: [
+                "Cryptography", "Encoding", "HTTPClient", "Locking", "Pipeline", "Sealing", "Store", logging,
+            ],
+            swiftSettings: safe),
         // The client of Cognito: SRP, signed requests, credentials, errors; the calls that apps make of it, translated.
         .target(
             name: "Cognito",
@@ -207,7 +214,7 @@ let package = Package(
         .target(
             name: "Admin",
             dependencies: [
-                "Accounts", "Clocks", "Cryptography", "Curl", "Encoding", "HTTP1", "Keys", "Listener",
+                "ACME", "Accounts", "Clocks", "Cryptography", "Curl", "Encoding", "HTTP1", "Keys", "Listener",
                 "Locking", "Pipeline", "Proxy", "Sessions", "Settings", "SettingsReader", "Store", "Telemetry",
                 "Upstream", httpTypes, logging, nio("NIOCore"),
             ],
@@ -223,7 +230,8 @@ let package = Package(
         .target(
             name: "Gateway",
             dependencies: [
-                "Accounts", "Admin", "Clocks", "Cognito", "Cryptography", "Curl", "Encoding", "HTTP1", "HTTPClient",
+                "ACME", "Accounts", "Admin", "Clocks", "Cognito", "Cryptography", "Curl", "Encoding", "HTTP1",
+                "HTTPClient",
                 "Keys", "Listener", "Pipeline", "PostgresStore", "Proxy", "Sealing", "Sessions", "Settings",
                 "SettingsReader", "Store",
                 "Telemetry", "Upstream", httpTypes, lifecycle, logging, nio("NIOCore"), nio("NIOPosix"),
@@ -284,6 +292,10 @@ let package = Package(
             ],
             path: "Tests/TestSupport", swiftSettings: strict),
 
+        .testTarget(
+            name: "ACMETests",
+            dependencies: ["ACME", "Cryptography", "Encoding", "HTTPClient", "Pipeline", "TestSupport"],
+            swiftSettings: strict),
         .testTarget(
             name: "AppAuditTests", dependencies: ["AppAudit", "Encoding", "Zlib"], exclude: ["Fixtures"],
             swiftSettings: strict),

@@ -59,6 +59,7 @@ if ! (
     need_unpacked usr/sbin/logrotate logrotate libpopt0
     need_unpacked usr/sbin/nginx nginx
     need_unpacked usr/bin/caddy caddy
+    (need_unpacked usr/bin/pebble pebble) || true
     need_postgres
     need_real_servers
     need_swift

@@ -1,3 +1,4 @@
+package import ACME
 package import Accounts
 package import Keys
 package import Proxy
@@ -19,6 +20,7 @@ extension AccountLimits: BackgroundService {}
 extension AppleGrantValidation: BackgroundService {}
 extension AssertionKeyService: BackgroundService {}
 extension AuditKeyService: BackgroundService {}
+extension CertificateService: BackgroundService {}
 extension KeySetService: BackgroundService {}
 extension LeftOverSessions: BackgroundService {}
 extension LogWatch: BackgroundService {}

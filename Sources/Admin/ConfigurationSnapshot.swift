@@ -1,3 +1,4 @@
+package import ACME
 package import Accounts
 internal import Keys
 package import Listener
@@ -39,6 +40,10 @@ package struct ConfigurationSnapshot: Sendable {
     package let accountServices: AccountServices?
     /// Empty where the keys are in the state directory.
     package let sharedKeys: SharedKeyServices
+    /// Nil where no certificates are obtained from a directory.
+    package let certificateService: CertificateService?
+    /// Of the listeners' certificates those that were obtained.
+    package let obtained: [ObtainedCertificate]
     /// Nil where nobody signs in on hosted pages.
     package let unredeemedCodes: UnredeemedCodes?
     /// Nil where nobody signs in at a pool.
@@ -50,7 +55,8 @@ package struct ConfigurationSnapshot: Sendable {
         storeWatch: StoreWatch?, replicas: ReplicaService? = nil,
         places: LogPlaces, sessionEnds: SessionEnds?, grantValidation: AppleGrantValidation?,
         accountServices: AccountServices?, sharedKeys: SharedKeyServices, unredeemedCodes: UnredeemedCodes?,
-        leftOverSessions: LeftOverSessions?
+        leftOverSessions: LeftOverSessions?, certificateService: CertificateService? = nil,
+        obtained: [ObtainedCertificate] = []
     ) {
         self.settings = settings
         self.plan = plan
@@ -69,6 +75,8 @@ package struct ConfigurationSnapshot: Sendable {
         self.sharedKeys = sharedKeys
         self.unredeemedCodes = unredeemedCodes
         self.leftOverSessions = leftOverSessions
+        self.certificateService = certificateService
+        self.obtained = obtained
     }
 
     /// The services that run beside requests, in the order in which they begin.
@@ -76,7 +84,7 @@ package struct ConfigurationSnapshot: Sendable {
         let single: [(any BackgroundService)?] = [
             plan.assertionKeys, plan.sessionKeys?.keys, sessionEnds, grantValidation, plan.revocations, upkeep,
             storeWatch, replicas, accountServices?.limits, accountServices?.outbox, unredeemedCodes, leftOverSessions,
-            plan.tracing,
+            plan.tracing, certificateService,
         ]
         return plan.keyServices + single.compactMap { $0 } + sharedKeys.services + checks
     }

@@ -1,3 +1,4 @@
+internal import ACME
 internal import Curl
 internal import HTTP1
 internal import Keys
@@ -31,6 +32,13 @@ package enum GatewayMetrics {
             open: database.open, idle: database.idle, made: database.made, failed: database.failed,
             waiting: database.waiting, limits: database.limits, durations: database.durations, total: database.total,
             errors: database.errors)
+    }
+
+    static func reading(_ service: CertificateService) -> MetricsReadings.ACME {
+        let tally = service.tally
+        return MetricsReadings.ACME(
+            obtained: tally.obtained, failed: tally.failed,
+            names: service.standings.map { ($0.name, $0.failures, $0.obtainedAt ?? 0) })
     }
 
     static func counts(_ replicas: [Replica]) -> [(state: String, count: Int)] {

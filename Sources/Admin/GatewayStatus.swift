@@ -1,3 +1,4 @@
+internal import ACME
 internal import Accounts
 internal import Clocks
 internal import Cryptography
@@ -180,6 +181,10 @@ package final class GatewayStatus: Sendable {
             list: sharedList(state.snapshot).map { .init(age: $0.age, isTooOld: $0.isTooOld) },
             refusedSignIns: tokenChecks(state.snapshot).compactMap { check in
                 check.refusal.map { .init(issuer: check.issuer, text: $0.text) }
+            },
+            awaitedCertificates: (state.snapshot?.certificateService?.standings ?? []).compactMap { standing in
+                guard standing.obtainedAt == nil else { return nil }
+                return ReadinessReport.AwaitedCertificate(name: standing.name, error: standing.error)
             })
     }
 
@@ -223,6 +228,7 @@ package final class GatewayStatus: Sendable {
             certificates: (snapshot?.certificates ?? []).map {
                 .init(listener: $0.listener, name: $0.names.first ?? "", expiresAt: $0.expiresAt)
             },
+            acme: snapshot?.certificateService.map(GatewayMetrics.reading),
             revocations: plan?.revocations.map(\.status).map { status in
                 .init(
                     entries: status.count, limit: status.limit, failures: status.failures,

@@ -37,20 +37,29 @@ package struct ReadinessReport: Equatable {
         var text: String
     }
 
+    /// A name without a certificate that is to be obtained.
+    struct AwaitedCertificate: Equatable {
+        var name: String
+        /// Why the last attempt failed.
+        var error: String?
+    }
+
     let isReady: Bool
     let text: String
 
     /// Ready means: not draining, able to verify tokens of every issuer, able to write where sign-ins take that, and
     /// with an upstream to serve from. One upstream of several without a healthy server is told and no more: to take
     /// the whole gateway out for it would take the others' requests with it. So are a store that no sign-in needs, and a
-    /// pool whose tokens are refused: public routes and other pools work.
+    /// pool whose tokens are refused: public routes and other pools work. A certificate that is missing is told and no
+    /// more as well: the directory reaches the gateway through the balancer that would leave it out.
     ///
     /// - Parameters:
     ///   - others: whether there are upstreams whose servers are not checked.
     ///   - list: nil where there is one process.
     init(
         isDraining: Bool, keySetsHeld: [Bool], upstreams: [CheckedUpstream], others: Bool, store: Store?,
-        list: SharedList? = nil, refusedSignIns: [RefusedSignIn] = []
+        list: SharedList? = nil, refusedSignIns: [RefusedSignIn] = [],
+        awaitedCertificates: [AwaitedCertificate] = []
     ) {
         let down = upstreams.filter { !$0.healthy.contains(true) }
         let reason: String? =
@@ -70,6 +79,9 @@ package struct ReadinessReport: Equatable {
         let lines =
             [reason ?? "ready"] + stored + (list?.lines ?? []) + down.map { "upstream \($0.name): no healthy server" }
             + refusedSignIns.map { "sign-in at \($0.issuer): the gateway refuses its tokens: \($0.text)" }
+            + awaitedCertificates.map { awaited in
+                "certificate of \(awaited.name): none yet\(awaited.error.map { ": \($0)" } ?? "")"
+            }
         text = lines.map { $0 + "\n" }.joined()
     }
 }

@@ -13,23 +13,30 @@ package struct ShownCertificate: Sendable, Equatable {
     var names: [String]
     /// Seconds since 1970; of the chain's certificate that ends first.
     var expiresAt: Int64
+    /// Whether the gateway obtained it, and renews it.
+    var isObtained = false
 
     /// Of listeners, each with what it shows.
     package static func all(_ listeners: [ListenSettings], _ certificates: [[ServedCertificate]]) -> [Self] {
         zip(listeners, certificates).flatMap { listener, certificates in
-            zip(listener.tls?.certificates ?? [], certificates).map { setting, certificate in
-                Self(
-                    listener: "\(listener.address)", setting: setting.chainPlace.keyPath, names: certificate.names,
-                    expiresAt: certificate.expiresAt)
+            // Those that were obtained come after those of files.
+            let files = (listener.tls?.certificates ?? []).map(\.chainPlace.keyPath)
+            return certificates.enumerated().map { index, certificate in
+                let isObtained = index >= files.count
+                return Self(
+                    listener: "\(listener.address)",
+                    setting: isObtained ? listener.tls?.namesPlace.keyPath ?? "" : files[index],
+                    names: certificate.names, expiresAt: certificate.expiresAt, isObtained: isObtained)
             }
         }
     }
 
-    /// The warning about its end; nil while that is far.
+    /// The warning about its end; nil while that is far, and for one that the gateway is about to renew.
     ///
     /// - Parameter now: seconds since 1970.
     package func warning(now: Int64) -> CertificateWarning? {
-        expiresAt - now < CertificateWarning.notice ? CertificateWarning(certificate: self, now: now) : nil
+        expiresAt - now < (isObtained ? 0 : CertificateWarning.notice)
+            ? CertificateWarning(certificate: self, now: now) : nil
     }
 }
 

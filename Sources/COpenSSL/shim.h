@@ -15,6 +15,7 @@
 #include <openssl/rsa.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
+#include <openssl/x509v3.h>
 
 /* Macros that Swift cannot see, one function each. */
 
@@ -83,5 +84,66 @@ static inline X509_INFO *gatehouse_info(const STACK_OF(X509_INFO) *infos, int in
 }
 
 static inline void gatehouse_free_infos(STACK_OF(X509_INFO) *infos) { sk_X509_INFO_pop_free(infos, X509_INFO_free); }
+
+/* One DNS name as a subject alternative name (RFC 5280, 4.2.1.6); NULL where there is no memory. The caller frees it. */
+static inline GENERAL_NAMES *gatehouse_dns_name(const char *name) {
+    GENERAL_NAMES *names = GENERAL_NAMES_new();
+    GENERAL_NAME *entry = GENERAL_NAME_new();
+    ASN1_IA5STRING *text = ASN1_IA5STRING_new();
+    if (names && entry && text && ASN1_STRING_set(text, name, -1)) {
+        GENERAL_NAME_set0_value(entry, GEN_DNS, text);
+        if (sk_GENERAL_NAME_push(names, entry) > 0) return names;
+    } else {
+        ASN1_IA5STRING_free(text);
+    }
+    GENERAL_NAME_free(entry);
+    GENERAL_NAMES_free(names);
+    return NULL;
+}
+
+static inline int gatehouse_set_request_name(X509_REQ *request, const char *name) {
+    STACK_OF(X509_EXTENSION) *extensions = NULL;
+    GENERAL_NAMES *names = gatehouse_dns_name(name);
+    int done = names != NULL
+        && X509V3_add1_i2d(&extensions, NID_subject_alt_name, names, 0, X509V3_ADD_DEFAULT) == 1
+        && X509_REQ_add_extensions(request, extensions) == 1;
+    sk_X509_EXTENSION_pop_free(extensions, X509_EXTENSION_free);
+    GENERAL_NAMES_free(names);
+    return done;
+}
+
+static inline int gatehouse_set_certificate_name(X509 *certificate, const char *name) {
+    GENERAL_NAMES *names = gatehouse_dns_name(name);
+    int done = names != NULL && X509_add1_ext_i2d(certificate, NID_subject_alt_name, names, 0, X509V3_ADD_DEFAULT) == 1;
+    GENERAL_NAMES_free(names);
+    return done;
+}
+
+/* An extension whose value is one OCTET STRING. */
+static inline int gatehouse_add_critical_octets(
+    X509 *certificate, const char *identifier, const unsigned char *bytes, int count) {
+    ASN1_OBJECT *object = OBJ_txt2obj(identifier, 1);
+    ASN1_OCTET_STRING *inner = ASN1_OCTET_STRING_new();
+    ASN1_OCTET_STRING *value = ASN1_OCTET_STRING_new();
+    X509_EXTENSION *extension = NULL;
+    unsigned char *encoded = NULL;
+    int done = 0;
+    if (object && inner && value && ASN1_OCTET_STRING_set(inner, bytes, count)) {
+        int length = i2d_ASN1_OCTET_STRING(inner, &encoded);
+        if (length > 0 && ASN1_OCTET_STRING_set(value, encoded, length))
+            extension = X509_EXTENSION_create_by_OBJ(NULL, object, 1, value);
+        done = extension != NULL && X509_add_ext(certificate, extension, -1) == 1;
+    }
+    X509_EXTENSION_free(extension);
+    OPENSSL_free(encoded);
+    ASN1_OCTET_STRING_free(value);
+    ASN1_OCTET_STRING_free(inner);
+    ASN1_OBJECT_free(object);
+    return done;
+}
+
+static inline int gatehouse_write_certificate(BIO *bio, X509 *certificate) {
+    return PEM_write_bio_X509(bio, certificate);
+}
 
 #endif

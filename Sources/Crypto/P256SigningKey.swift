@@ -4,7 +4,7 @@ internal import COpenSSL
 ///
 /// `@unchecked Sendable`: the key is only read after `init`, and OpenSSL locks what it caches inside it.
 package final class P256SigningKey: @unchecked Sendable {
-    private let key: OpaquePointer
+    let key: OpaquePointer
     /// The public point's coordinates, big endian, 32 bytes each.
     package let x: [UInt8]
     package let y: [UInt8]

@@ -108,6 +108,7 @@ package struct GatewayService: Service {
                     return outcome
                 } look: {
                     await gateway.followFiles()
+                    await gateway.followCertificates()
                 }
             }
             // Ends by throwing when the task is cancelled instead, which means the same here.

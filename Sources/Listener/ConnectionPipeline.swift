@@ -44,6 +44,20 @@ struct ConnectionPipeline {
     }
 
     private func addProtocols(to pipeline: ChannelPipeline.SynchronousOperations, _ peer: Peer) throws {
+        guard settings.tls != nil, let challenges = settings.challenges, challenges.awaitsHandshakes else {
+            return try addOrdinary(to: pipeline, peer)
+        }
+        let handshake = ChallengeHandshake(
+            challenges, timeout: settings.handshakeTimeout, connections: connections
+        ) {
+            service.refuseConnection(.handshakeFailed, peer: peer.text)
+        } install: { context in
+            try addOrdinary(to: context.pipeline.syncOperations, peer)
+        }
+        try pipeline.addHandler(handshake)
+    }
+
+    private func addOrdinary(to pipeline: ChannelPipeline.SynchronousOperations, _ peer: Peer) throws {
         var handshake: HandshakeStart?
         if let tls = settings.tls {
             let start = HandshakeStart()
@@ -73,6 +87,7 @@ struct ConnectionPipeline {
                 service, codec: codec, flushes: connections.flushes, peer: peer.text,
                 peerSlots: peer.slots, serverNames: settings.serverNames, httpsPort: settings.httpsPort,
                 authorization: settings.authorization))
+                challenges: settings.challenges))
     }
 
     private func addHTTP2(to context: ChannelHandlerContext, _ peer: Peer) throws {
@@ -85,6 +100,8 @@ struct ConnectionPipeline {
                 service, codec: stream, flushes: connections.flushes, peer: peer.text, peerSlots: peer.slots,
                 serverNames: settings.serverNames, httpsPort: settings.httpsPort,
                 authorization: settings.authorization, isStream: true)
+                serverNames: settings.serverNames, httpsPort: settings.httpsPort, challenges: settings.challenges,
+                isStream: true)
         }
         try context.pipeline.syncOperations.addHandler(connection)
     }

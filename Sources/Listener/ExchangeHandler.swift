@@ -28,6 +28,7 @@ final class ExchangeHandler: ChannelDuplexHandler {
     private let serverNames: HostNames?
     private let httpsPort: Int?
     private let authorization: ExternalAuthorization?
+    private let challenges: PendingChallenges?
     /// Whether the connection or stream is still there.
     private var isAttached = false
     private var state = State.idle
@@ -50,11 +51,13 @@ final class ExchangeHandler: ChannelDuplexHandler {
     ///   - serverNames: the hosts that requests may name; nil: any.
     ///   - httpsPort: the port that requests are redirected to, for https; nil: they are served.
     ///   - authorization: the proxies whose questions the requests are; nil: they are served.
+    ///   - challenges: are answered before anything else; nil: none is.
     ///   - isStream: whether it serves one of several streams of a connection, which is counted elsewhere.
     init(
         _ service: any RequestService, codec: any MessageCodec, flushes: EndOfTickFlushes, peer: String,
         peerSlots: AddressSlots? = nil, serverNames: HostNames? = nil, httpsPort: Int? = nil,
         authorization: ExternalAuthorization? = nil, isStream: Bool = false
+        challenges: PendingChallenges? = nil, isStream: Bool = false
     ) {
         self.service = service
         self.codec = codec
@@ -64,6 +67,7 @@ final class ExchangeHandler: ChannelDuplexHandler {
         self.serverNames = serverNames
         self.httpsPort = httpsPort
         self.authorization = authorization
+        self.challenges = challenges
         self.isStream = isStream
         codec.exchanges = self
     }
@@ -128,6 +132,7 @@ final class ExchangeHandler: ChannelDuplexHandler {
             head: head, body: !hasBody ? .none : length.map { .length($0) } ?? .unknownLength, peer: peer,
             peerSlots: peerSlots, receivedAt: .now(), httpsPort: httpsPort, authorization: authorization)
         if let serverNames, let authority = head.authority { request.isMisdirected = !serverNames.contains(authority) }
+        if let challenges { request.challengeResponse = challenges.response(to: head) }
         let sink = service.begin(request, ResponseWriter(self, exchange: exchange))
         // The answer may have been given already.
         if !responseIsOpen { ended = sink }

@@ -33,6 +33,8 @@ package struct ListenerSettings: Sendable {
     package var httpsPort: Int?
     /// The proxies whose questions the requests are; nil: they are served.
     package var authorization: ExternalAuthorization?
+    /// The challenges that are answered before anything else; nil: none is.
+    package var challenges: PendingChallenges?
     /// Nil: the listener speaks without TLS.
     package var tls: ListenerTLS?
     /// Nil: only HTTP/1.1 is spoken. Else HTTP/2 as well: negotiated over TLS, else with clients that begin with its
@@ -47,6 +49,8 @@ package struct ListenerSettings: Sendable {
         leastRate: Int = 0, leastRateGrace: TimeAmount = .seconds(30), proxies: [IPNetwork] = [],
         serverNames: HostNames? = nil, httpsPort: Int? = nil, authorization: ExternalAuthorization? = nil,
         tls: ListenerTLS? = nil, http2: HTTP2Limits? = nil
+        serverNames: HostNames? = nil, httpsPort: Int? = nil,
+        challenges: PendingChallenges? = nil, tls: ListenerTLS? = nil, http2: HTTP2Limits? = nil
     ) {
         self.host = host
         self.port = port
@@ -64,6 +68,7 @@ package struct ListenerSettings: Sendable {
         self.serverNames = serverNames
         self.httpsPort = httpsPort
         self.authorization = authorization
+        self.challenges = challenges
         self.tls = tls
         self.http2 = http2
     }

@@ -13,7 +13,7 @@ extension PostgresStore {
         + PostgresKeyRings.migrations
         + PostgresReplicas.migrations + PostgresSupersededSessions.migrations
         + PostgresPasswordChanges.migrations
-        + PostgresShortLived.migrations
+        + PostgresShortLived.migrations + PostgresACME.migrations
 
     /// Brings the database to the current schema. Of several gateways that start at once one does, and the others wait.
     ///

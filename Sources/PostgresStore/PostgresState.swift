@@ -42,6 +42,7 @@ package final class PostgresState: StateStore {
     }
 
     package var keyRings: (any KeyRingRecords)? { PostgresKeyRings(store) }
+    package var acme: (any ACMERecords)? { PostgresACME(store) }
 
     /// Connects, brings the database to the current schema, and makes sure that it can be written.
     ///

@@ -59,6 +59,14 @@ extension Exchange {
         send(head, ByteBuffer())
     }
 
+    /// Shows an ACME directory that the gateway serves the name (RFC 8555, 8.3).
+    func answerChallenge(_ keyAuthorization: String) {
+        var head = HTTPResponse(status: .ok, headerFields: [.contentType: "application/octet-stream"])
+        head.headerFields[.cacheControl] = "no-store"
+        head.headerFields[.requestID] = log.requestID
+        send(head, ByteBuffer(string: keyAuthorization))
+    }
+
     /// An address of IPv6 keeps its brackets.
     private static func hostWithoutPort(_ authority: String) -> String {
         guard authority.utf8.first == UInt8(ascii: "[") else {

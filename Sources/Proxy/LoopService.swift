@@ -91,6 +91,8 @@ final class LoopService {
             exchange.turnAway()
         } else if !countsAddress(of: exchange) {
             exchange.turnAddressAway()
+        } else if let response = request.challengeResponse {
+            exchange.answerChallenge(response)
         } else if request.isMisdirected {
             exchange.refuse(.misdirected())
         } else if let port = request.httpsPort, !exchange.isSecure {

@@ -44,6 +44,8 @@ package enum SealedText {
         case shared = "shared"
         /// The gateway's own keys, in a database.
         case keyRing = "key ring"
+        /// The account and the certificates of ACME, in a database.
+        case certificates = "certificates"
     }
 
     /// Sealed with the ring's first key.

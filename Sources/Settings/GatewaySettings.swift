@@ -6,6 +6,8 @@ package import SettingsReader
 package struct GatewaySettings: Sendable {
     /// The public addresses, at least one.
     package var listeners: [ListenSettings]
+    /// Nil: no certificates are obtained from a directory.
+    package var acme: ACMESettings?
     /// Event loops; 0: one per core.
     package var threads: Int
     package var admin: AdminSettings

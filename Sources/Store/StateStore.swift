@@ -3,6 +3,8 @@ package protocol StateStore: Sendable {
     var records: GatewayRecords { get }
     /// The gateway's own keys, where several gateways share them; nil where they are in the state directory.
     var keyRings: (any KeyRingRecords)? { get }
+    /// The state of ACME, where several gateways share it; nil where it is in the state directory.
+    var acme: (any ACMERecords)? { get }
     /// How many steps the schema has.
     var schemaVersion: Int { get }
     /// Why nothing can be written, by the last writes and trials; nil while all is well. Names no file and no value.
@@ -23,6 +25,7 @@ package protocol StateStore: Sendable {
 
 extension StateStore {
     package var copyOfOlderSchema: String? { nil }
+    package var acme: (any ACMERecords)? { nil }
     package var isShared: Bool { false }
     package var readings: StoreReadings? { nil }
 }

@@ -11,7 +11,7 @@ from harness.account import Account, bearer
 from harness.certificates import Authority
 from harness.gateway import ADA, gatehouse
 from harness.h2raw import H2Connection, request
-from harness.process import free_port, wait_until
+from harness.process import SILENT_PORT, free_port, wait_until
 
 
 def listed() -> dict[str, tuple[str, set[str]]]:
@@ -34,7 +34,9 @@ def full(start_gateway, pool, own_recorder, tmp_path):
     """A gateway with everything that has metrics."""
     secure = {"certificates": [Authority(tmp_path).issue("api.test").settings()]}
     listeners = [{"address": f"127.0.0.1:{free_port()}"}, {"address": f"127.0.0.1:{free_port()}", "tls": secure}]
-    changes = {"identity": {"assertion": {"issuer": "https://gateway.test"}}, "listeners": listeners}
+    listeners[1]["tls"]["acme"] = {"names": ["www.test"]}
+    acme = {"directory": f"https://127.0.0.1:{SILENT_PORT}/dir", "accept_terms": True}
+    changes = {"identity": {"assertion": {"issuer": "https://gateway.test"}}, "listeners": listeners, "acme": acme}
     return start_gateway(changes, pool=pool)
 
 

@@ -15,7 +15,7 @@ from harness.account import Account
 from harness.certificates import Authority
 from harness.deployment import DEPLOY, checked
 from harness.gateway import REPOSITORY
-from harness.process import free_port, wait_until
+from harness.process import SILENT_PORT, free_port, wait_until
 
 RULES = DEPLOY / "prometheus" / "gatehouse.rules.yaml"
 ALERTS = [rule for group in yaml.safe_load(RULES.read_text())["groups"] for rule in group["rules"]]
@@ -83,10 +83,11 @@ def served(run_directory, pool, issuer, shared_recorder, ledger):
 
     directory = run_directory / "monitoring"
     directory.mkdir()
-    secure = {"certificates": [Authority(directory).issue("api.test").settings()]}
+    secure = {"certificates": [Authority(directory).issue("api.test").settings()], "acme": {"names": ["www.test"]}}
     changes = {
         "upstreams": {"recorder": {"health": {"path": "/recorded/public/health"}}},
         "listeners": [{"address": f"127.0.0.1:{free_port()}"}, {"address": f"127.0.0.1:{free_port()}", "tls": secure}],
+        "acme": {"directory": f"https://127.0.0.1:{SILENT_PORT}/dir", "accept_terms": True},
     }
     gateway = Gateway(directory, "gateway", gateway_config(directory, shared_recorder.url, issuer.server.url, None, pool, changes))
     try:

@@ -33,7 +33,7 @@ SOURCES = {
         **{
             name: name
             for name in (
-                "Accounts", "Admin", "Clocks", "Cognito", "Curl", "Diagnostics", "Encoding", "Gateway", "HTTP1", "HTTPClient",
+                "ACME", "Accounts", "Admin", "Clocks", "Cognito", "Curl", "Diagnostics", "Encoding", "Gateway", "HTTP1", "HTTPClient",
                 "Keys", "Listener", "Pipeline", "Proxy", "Sealing", "Sessions", "Store", "Telemetry", "Upstream",
             )
         },

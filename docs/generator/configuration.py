@@ -12,7 +12,7 @@ from .markdown import heading, page, plain, sentence, table, wrapped
 SOURCE = "`gatehouse schema`"
 # Each page with its top-level keys.
 PAGES = {
-    "listeners.md": ("Listeners and limits", ["listeners", "trusted_proxies", "limits", "drain_timeout", "threads"]),
+    "listeners.md": ("Listeners and limits", ["listeners", "acme", "trusted_proxies", "limits", "drain_timeout", "threads"]),
     "routes.md": ("Routes", ["routes"]),
     "upstreams.md": ("Upstreams", ["upstreams"]),
     "issuers.md": ("Issuers and key sets", ["issuers", "key_sets"]),

@@ -1,3 +1,4 @@
+internal import ACME
 internal import Accounts
 internal import Admin
 internal import Keys
@@ -11,7 +12,7 @@ extension ConfigurationSnapshot {
     /// The TLS contexts in use, with their parameters, for the next snapshot.
     var knownTLS: [(TLSParameters, ListenerTLS)] {
         zip(settings.listeners, listeners).compactMap { configured, bound in
-            guard let parameters = Wiring.parameters(configured), let tls = bound.tls else { return nil }
+            guard let parameters = Wiring.parameters(configured, obtained), let tls = bound.tls else { return nil }
             return (parameters, tls)
         }
     }

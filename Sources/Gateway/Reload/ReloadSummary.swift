@@ -1,3 +1,4 @@
+internal import ACME
 internal import Admin
 internal import Listener
 internal import Logging
@@ -77,7 +78,8 @@ struct ReloadSummary: Equatable {
 
     /// The sections that ``listeners``, ``issuers``, ``upstreams`` and ``routes`` leave out.
     private static let otherSections = [
-        "key_sets", "sign_in", "direct_cognito", "account_limits", "trusted_proxies", "identity", "audit", "user_sync",
+        "acme", "key_sets", "sign_in", "direct_cognito", "account_limits", "trusted_proxies", "identity", "audit",
+        "user_sync",
         "limits", "drain_timeout", "logging", "tracing",
     ]
 
@@ -94,7 +96,7 @@ struct ReloadSummary: Equatable {
 
     private static func listeners(_ snapshot: ConfigurationSnapshot) -> Named<ListenerValue> {
         snapshot.settings.listeners.map {
-            ("\($0.address)", ListenerValue(http2: $0.http2, tls: Wiring.parameters($0)))
+            ("\($0.address)", ListenerValue(http2: $0.http2, tls: Wiring.parameters($0, snapshot.obtained)))
         }
     }
 

@@ -1,3 +1,4 @@
+internal import ACME
 internal import Accounts
 internal import Admin
 internal import Clocks
@@ -30,6 +31,7 @@ struct SnapshotMaker: Sendable {
     let signatures: VerifiedSignatures?
     let drainedServers: DrainedServers
     let recent: RecentEvents
+    let challenges = PendingChallenges()
     let accountTally = AccountTally(expected: AccountTally.Key.expected)
 
     var logger: Logger { logs.logger }
@@ -57,12 +59,17 @@ struct SnapshotMaker: Sendable {
     {
         if previous == nil { try Self.checkStateDirectory(settings) }
         let issuers = settings.trustedIssuers
-        let (gate, listeners) = try Wiring.fitted(settings, issuers: issuers, knownTLS: previous?.knownTLS ?? [])
+        let knownTLS = previous?.knownTLS ?? []
+        let (gate, _) = try Wiring.fitted(settings, issuers: issuers, knownTLS: knownTLS)
         let upstreams = settings.upstreams.map(\.upstream)
         let served = upstreams.map { Self.served($0, after: previous) }
         let places = try logs.places(settings)
         let store = try await store(settings, after: previous)
         let records = store?.records
+        let certificateService = try await certificateService(settings, store, after: previous)
+        let obtained = certificateService?.certificates ?? []
+        let listeners = try Wiring.listeners(
+            settings, knownTLS: knownTLS, obtained: obtained, challenges: challenges)
         let revocations = try await revocations(settings, records, after: previous)
         let replicas = try await replicas(settings, records, revocations, after: previous)
         let ownKeys = try await ownKeys(settings, store, after: previous)
@@ -115,7 +122,8 @@ struct SnapshotMaker: Sendable {
             sessionEnds: sessionEnds, grantValidation: endpoints?.grantValidation,
             accountServices: accountServices, sharedKeys: ownKeys.shared,
             unredeemedCodes: UnredeemedCodes(accounts.flatMap(\.members).map(\.accounts)),
-            leftOverSessions: LeftOverSessions(accounts.flatMap(\.members).map(\.accounts)))
+            leftOverSessions: LeftOverSessions(accounts.flatMap(\.members).map(\.accounts)),
+            certificateService: certificateService, obtained: obtained)
     }
 
     func fetcher(
@@ -204,7 +212,9 @@ struct SnapshotMaker: Sendable {
     /// Refuses a state directory that others may change, before anything in it is read. Where it is not used, nobody
     /// asks.
     private static func checkStateDirectory(_ settings: GatewaySettings) throws {
-        guard !settings.issuers.isEmpty || RotationSchedule.assertionKeys(settings) != nil else { return }
+        let isUsed =
+            !settings.issuers.isEmpty || RotationSchedule.assertionKeys(settings) != nil || settings.acme != nil
+        guard isUsed else { return }
         try StateDirectory(path: settings.stateDirectory).check()
     }
 

@@ -1,3 +1,4 @@
+internal import ACME
 internal import HTTP1
 internal import Listener
 internal import NIOCore
@@ -10,10 +11,11 @@ extension Wiring {
     ///
     /// - Throws: ``SettingsErrors`` with all of it.
     static func fitted(
-        _ settings: GatewaySettings, issuers: [Issuer], knownTLS: [(TLSParameters, ListenerTLS)] = []
+        _ settings: GatewaySettings, issuers: [Issuer], knownTLS: [(TLSParameters, ListenerTLS)] = [],
+        obtained: [ObtainedCertificate] = []
     ) throws -> (Gate, [ListenerSettings]) {
         let gate = Result { try self.gate(settings, issuers: issuers) }
-        let listeners = Result { try self.listeners(settings, knownTLS: knownTLS) }
+        let listeners = Result { try self.listeners(settings, knownTLS: knownTLS, obtained: obtained) }
         if case .failure(let routes as SettingsErrors) = gate, case .failure(let tls as SettingsErrors) = listeners {
             throw SettingsErrors(errors: (routes.errors + tls.errors).sorted { $0.line < $1.line })
         }
@@ -24,10 +26,17 @@ extension Wiring {
     ///
     /// - Throws: ``SettingsErrors`` with every listener whose files cannot be used.
     static func listeners(
-        _ settings: GatewaySettings, knownTLS: [(TLSParameters, ListenerTLS)] = []
+        _ settings: GatewaySettings, knownTLS: [(TLSParameters, ListenerTLS)] = [],
+        obtained: [ObtainedCertificate] = [], challenges: PendingChallenges? = nil
     ) throws(SettingsErrors) -> [ListenerSettings] {
-        zip(settings.listeners, try tls(settings.listeners, known: knownTLS)).map { listener, tls in
-            self.listener(listener, tls, settings)
+        zip(settings.listeners, try tls(settings.listeners, known: knownTLS, obtained: obtained)).map { listener, tls in
+            var made = self.listener(listener, tls, settings)
+            switch settings.acme?.challenge {
+            case .http where tls == nil: made.challenges = challenges
+            case .tlsALPN where tls != nil: made.challenges = challenges
+            default: break
+            }
+            return made
         }
     }
 

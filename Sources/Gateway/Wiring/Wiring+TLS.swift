@@ -1,3 +1,4 @@
+internal import ACME
 internal import Encoding
 internal import Listener
 internal import Settings
@@ -10,14 +11,14 @@ extension Wiring {
     /// - Throws: ``SettingsErrors`` with every file that this TLS library does not accept. Files that are no PEM, and
     ///   keys of other certificates, were reported when the settings were read.
     static func tls(
-        _ listeners: [ListenSettings], known: [(TLSParameters, ListenerTLS)] = []
+        _ listeners: [ListenSettings], known: [(TLSParameters, ListenerTLS)] = [], obtained: [ObtainedCertificate]
     ) throws(SettingsErrors) -> [ListenerTLS?] {
         var made: [ListenerTLS?] = []
         var errors: [SettingsError] = []
         for listener in listeners {
             do throws(TLSErrors) {
                 made.append(
-                    try parameters(listener).map { (value) throws(TLSErrors) -> ListenerTLS in
+                    try parameters(listener, obtained).map { (value) throws(TLSErrors) -> ListenerTLS in
                         if let same = known.first(where: { $0.0 == value }) { return same.1 }
                         return try ListenerTLS(value)
                     })
@@ -30,12 +31,14 @@ extension Wiring {
     }
 
     /// How a listener is to speak TLS; nil for a plain one.
-    static func parameters(_ listener: ListenSettings) -> TLSParameters? {
+    static func parameters(_ listener: ListenSettings, _ obtained: [ObtainedCertificate]) -> TLSParameters? {
         guard let tls = listener.tls else { return nil }
+        let own = obtained.filter { certificate in tls.names.contains { $0.hasSameBytes(as: certificate.name) } }
         return TLSParameters(
-            certificates: tls.certificates.map { TLSCertificate(chain: $0.chain, key: $0.key) },
+            certificates: tls.certificates.map { TLSCertificate(chain: $0.chain, key: $0.key) }
+                + own.map { TLSCertificate(chain: $0.chain, key: $0.key) },
             minimumVersion: tls.minimumVersion == .tls13 ? .tls13 : .tls12, clientAuthorities: tls.clientAuthorities,
-            offersHTTP2: listener.http2)
+            offersHTTP2: listener.http2, awaitsCertificates: !tls.names.isEmpty)
     }
 }
 
@@ -43,6 +46,13 @@ extension TLSError {
     /// The fault at the file's name in the settings.
     fileprivate func error(of tls: TLSSettings) -> SettingsError {
         switch self {
+        case .malformedCertificate(let index), .malformedKey(let index), .keyOfAnotherCertificate(let index):
+            if index >= tls.certificates.count {
+                return tls.namesPlace.error("the obtained certificate of a name cannot be used")
+            }
+        case .malformedClientAuthorities: break
+        }
+        return switch self {
         case .malformedCertificate(let index):
             tls.certificates[index].chainPlace.error("the file holds no certificate that can be used")
         case .malformedKey(let index):

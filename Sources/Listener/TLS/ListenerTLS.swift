@@ -19,8 +19,10 @@ package struct TLSParameters: Sendable, Equatable {
     /// The oldest version that is spoken.
     package enum Version: Sendable { case tls12, tls13 }
 
-    /// At least one; the first serves names that no other is for.
+    /// The first serves names that no other is for. Without any, each handshake fails.
     package var certificates: [TLSCertificate]
+    /// Whether there may be none: they are obtained while the gateway runs.
+    package var awaitsCertificates: Bool
     package var minimumVersion: Version
     /// The authorities, in PEM, one of which must have signed a client's certificate; nil: none is asked for.
     package var clientAuthorities: [UInt8]?
@@ -29,12 +31,13 @@ package struct TLSParameters: Sendable, Equatable {
 
     package init(
         certificates: [TLSCertificate], minimumVersion: Version = .tls12, clientAuthorities: [UInt8]? = nil,
-        offersHTTP2: Bool = true
+        offersHTTP2: Bool = true, awaitsCertificates: Bool = false
     ) {
         self.certificates = certificates
         self.minimumVersion = minimumVersion
         self.clientAuthorities = clientAuthorities
         self.offersHTTP2 = offersHTTP2
+        self.awaitsCertificates = awaitsCertificates
     }
 }
 
@@ -76,11 +79,11 @@ package final class ListenerTLS: Sendable {
                 errors.append(error)
             }
         }
-        if parameters.certificates.isEmpty { errors.append(.malformedCertificate(0)) }
-        guard errors.isEmpty, let first = identities.first else { throw TLSErrors(errors: errors) }
+        if parameters.certificates.isEmpty, !parameters.awaitsCertificates { errors.append(.malformedCertificate(0)) }
+        guard errors.isEmpty else { throw TLSErrors(errors: errors) }
         certificates = identities.map(\.served)
         do throws(TLSError) {
-            context = try Self.makeContext(first, beside: identities, parameters, authorities)
+            context = try Self.makeContext(identities.first, beside: identities, parameters, authorities)
         } catch {
             throw TLSErrors(errors: [error])
         }
@@ -100,7 +103,7 @@ package final class ListenerTLS: Sendable {
     ]
 
     private static func makeContext(
-        _ first: TLSIdentity, beside identities: [TLSIdentity], _ parameters: TLSParameters,
+        _ first: TLSIdentity?, beside identities: [TLSIdentity], _ parameters: TLSParameters,
         _ authorities: [NIOSSLCertificate]?
     ) throws(TLSError) -> NIOSSLContext {
         var configuration = configuration(first, parameters, authorities)
@@ -121,11 +124,15 @@ package final class ListenerTLS: Sendable {
         }
     }
 
+    /// - Parameter identity: nil: there is nothing to show yet, which ends each handshake with an alert.
     private static func configuration(
-        _ identity: TLSIdentity, _ parameters: TLSParameters, _ authorities: [NIOSSLCertificate]?
+        _ identity: TLSIdentity?, _ parameters: TLSParameters, _ authorities: [NIOSSLCertificate]?
     ) -> TLSConfiguration {
-        var configuration = TLSConfiguration.makeServerConfiguration(
-            certificateChain: identity.chain, privateKey: identity.key)
+        // The one configuration that can be made without a certificate is that of clients.
+        var configuration =
+            identity.map { .makeServerConfiguration(certificateChain: $0.chain, privateKey: $0.key) }
+            ?? TLSConfiguration.makeClientConfiguration()
+        if identity == nil { configuration.certificateVerification = .none }
         configuration.minimumTLSVersion = parameters.minimumVersion == .tls13 ? .tlsv13 : .tlsv12
         configuration.cipherSuiteValues = cipherSuites
         // How long a client that has been told the end may take to say the same.

@@ -2,8 +2,8 @@ package import Cryptography
 package import Encoding
 
 extension P256SigningKey {
-    /// The members that make the public key what it is (RFC 7518, 6.2.1).
-    private var publicMembers: JSONObject {
+    /// The members that make the public key what it is (RFC 7518, 6.2.1), and no others.
+    package var publicMembers: JSONObject {
         // In the order of their names, as RFC 7638, 3.3 wants them.
         [
             "crv": "P-256", "kty": "EC", "x": .string(Base64URL.encode(x)), "y": .string(Base64URL.encode(y)),

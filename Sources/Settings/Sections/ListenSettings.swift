@@ -40,8 +40,12 @@ package enum TLSVersionSetting: String, Sendable, CaseIterable {
 
 /// A listener's TLS, with the files already read.
 package struct TLSSettings: Sendable {
-    /// At least one; the first is for names that no other certificate has.
+    /// The first is for names that no other certificate has. Empty only where there are ``names``.
     package var certificates: [TLSCertificateSettings]
+    /// The host names whose certificates are obtained from the directory of ``ACMESettings``, in lower case.
+    package var names: [String] = []
+    /// Where these are named, or else the section.
+    package var namesPlace: SettingsPlace
     package var minimumVersion: TLSVersionSetting
     /// PEM; nil: clients need no certificate.
     package var clientAuthorities: [UInt8]?
@@ -132,11 +136,27 @@ extension TLSSettings {
         let authorities = keys.optional("client_ca")
         clientAuthorities = authorities?.readCertificates()
         place = authorities?.place ?? keys.node.place
+        namesPlace = keys.node.place
+        if let acme = keys.optional("acme") {
+            namesPlace = acme.place
+            names = acme.section(Self.names(reading:)) ?? []
+            // A certificate of one's own may serve other names.
+            guard keys.has("certificates") else {
+                certificates = []
+                return
+            }
+        }
         guard let node = keys.required("certificates"), let elements = node.elements(expected: "certificates") else {
             return nil
         }
         if elements.isEmpty { node.error("must hold at least one certificate") }
         certificates = elements.compactMap { $0.section(TLSCertificateSettings.init(reading:)) ?? nil }
+    }
+
+    private static func names(reading keys: SettingsMapping) -> [String] {
+        guard let node = keys.required("names") else { return [] }
+        if keys.isEmptyList("names") { node.error("must hold at least one name") }
+        return keys.list("names", .certificateName, of: "host names") ?? []
     }
 }
 

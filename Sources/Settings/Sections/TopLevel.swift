@@ -5,6 +5,8 @@ extension GatewaySettings {
     /// Reads the whole file. Faulty settings get some value: the faults noted keep the settings from being used.
     init(reading file: SettingsMapping) {
         listeners = ListenSettings.all(of: file)
+        acme = ACMESettings(of: file, listeners: listeners)
+        file.notePlace(of: "acme")
         threads = file.value("threads", .integer(0...1024), default: 0)
         file.notePlace(of: "threads")
         let addresses = listeners.map(\.address)

@@ -119,10 +119,14 @@ package struct StateDirectory {
     /// Begins the names of key sets that were fetched: public, so others may read them, and earlier versions let them.
     package static let keySetPrefix = "key-set-"
 
+    /// The file with the account and the certificates of ACME.
+    package static let acmeFileName = "acme.json"
+
     /// Whether the gateway reads or writes a file of this name, or has put one away under it. An operator's own notes
     /// are nobody's matter.
     private static func isOwn(_ name: String) -> Bool {
         name.hasPrefix(keySetPrefix) || name.hasPrefix(GatewayStore.name)
+            || name.hasPrefix(acmeFileName)
             || KeyPurpose.allCases.flatMap(\.fileNames).contains { name.hasPrefix($0) }
     }
 }

@@ -83,6 +83,9 @@ extension Metric {
         case .keySetFailures: .counter("issuer", help: "Fetches of key sets that failed.")
         case .keySetAge: .gauge("issuer", help: "Time since the key set in use was fetched.")
         case .certificateExpiry: .gauge("listener", "certificate", help: "Expiry of a listener's certificate.")
+        case .acmeOrders: .counter("result", help: "Attempts to obtain a certificate by ACME.")
+        case .acmeFailures: .gauge("certificate", help: "Failed attempts at a certificate since the last success.")
+        case .acmeObtained: .gauge("certificate", help: "When a certificate was obtained by ACME.")
 
         case .directCognitoApplications:
             .counter("application", "operation", help: "Calls that apps sent to Cognito itself, by app.")

@@ -49,6 +49,9 @@ package enum Metric: String, CaseIterable, Sendable {
     case keySetFailures = "gatehouse_key_set_failures_total"
     case keySetAge = "gatehouse_key_set_age_seconds"
     case certificateExpiry = "gatehouse_certificate_expires_timestamp_seconds"
+    case acmeOrders = "gatehouse_acme_orders_total"
+    case acmeFailures = "gatehouse_acme_failures"
+    case acmeObtained = "gatehouse_acme_obtained_timestamp_seconds"
 
     case directCognitoApplications = "gatehouse_direct_cognito_applications_total"
     case accountCalls = "gatehouse_account_calls_total"

@@ -194,9 +194,25 @@ package struct MetricsReadings: Sendable {
         }
     }
 
+    /// Certificates that are obtained from a directory.
+    package struct ACME: Sendable {
+        package var obtained: Int64
+        package var failed: Int64
+        /// The names, each with the failures since the last success, and its time in seconds since 1970, or 0.
+        package var names: [(name: String, failures: Int64, obtainedAt: Int64)]
+
+        package init(obtained: Int64, failed: Int64, names: [(name: String, failures: Int64, obtainedAt: Int64)]) {
+            self.obtained = obtained
+            self.failed = failed
+            self.names = names
+        }
+    }
+
     package var nameLookups: NameLookups
     package var keySets: [KeySet]
     package var certificates: [Certificate]
+    /// Nil where none are obtained.
+    package var acme: ACME?
     /// Nil where no tokens are taken.
     package var accountServices: Accounts?
     /// Apps that call Cognito itself, and the calls of those that are not kept apart.
@@ -230,7 +246,8 @@ package struct MetricsReadings: Sendable {
     package var isDraining: Bool
 
     package init(
-        keySets: [KeySet] = [], certificates: [Certificate] = [], revocations: Revocations? = nil,
+        keySets: [KeySet] = [], certificates: [Certificate] = [], acme: ACME? = nil,
+        revocations: Revocations? = nil,
         assertionKeyAge: Double? = nil, ownKeys: [(purpose: String, error: String?)] = [], reloads: Reloads? = nil,
         directApplications: (entries: [ApplicationTally.Entry], others: Int64) = ([], 0),
         directCalls: [ApplicationTally.Calls] = [],
@@ -242,6 +259,7 @@ package struct MetricsReadings: Sendable {
     ) {
         self.keySets = keySets
         self.certificates = certificates
+        self.acme = acme
         self.accountServices = accountServices
         self.directApplications = directApplications
         self.directCalls = directCalls

@@ -136,6 +136,7 @@ package final class MetricsRegistry: Sendable {
         text.write(readings.nameLookups)
         text.write(readings.keySets)
         text.write(readings.certificates)
+        if let acme = readings.acme { text.write(acme) }
         text.write(readings.directCalls)
         if let accountServices = readings.accountServices { text.write(accountServices) }
         if let revocations = readings.revocations { text.write(revocations) }

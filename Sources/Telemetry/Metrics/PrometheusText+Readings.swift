@@ -35,6 +35,16 @@ extension PrometheusText {
         }
     }
 
+    mutating func write(_ acme: MetricsReadings.ACME) {
+        begin(.acmeOrders)
+        sample(.acmeOrders, ["success"], String(acme.obtained))
+        sample(.acmeOrders, ["failure"], String(acme.failed))
+        begin(.acmeFailures)
+        for each in acme.names { sample(.acmeFailures, [each.name], String(each.failures)) }
+        begin(.acmeObtained)
+        for each in acme.names { sample(.acmeObtained, [each.name], String(each.obtainedAt)) }
+    }
+
     mutating func write(_ revocations: MetricsReadings.Revocations) {
         single(.revocations, Int64(revocations.entries))
         single(.revocationsLimit, Int64(revocations.limit))

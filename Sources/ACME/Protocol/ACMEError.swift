@@ -1,0 +1,73 @@
+internal import Encoding
+internal import HTTPClient
+
+/// An error document of the directory (RFC 8555, 6.7; RFC 7807).
+package struct ACMEProblem: Equatable, Sendable, CustomStringConvertible {
+    /// Such as `rateLimited`, without the namespace of ACME's errors.
+    package let type: String
+    /// Visible ASCII of bounded length.
+    package let detail: String
+    package let status: Int
+
+    static let namespace = "urn:ietf:params:acme:error:"
+    private static let longest = 300
+
+    init(_ json: JSON?, status: Int) {
+        let type = json?["type"]?.stringValue ?? ""
+        let name =
+            type.begins(with: Self.namespace)
+            ? String(decoding: type.utf8.dropFirst(Self.namespace.utf8.count), as: UTF8.self) : type
+        self.type = Self.shown(name, 64)
+        detail = Self.shown(json?["detail"]?.stringValue ?? "", Self.longest)
+        self.status = status
+    }
+
+    func isOf(_ type: String) -> Bool { self.type.hasSameBytes(as: type) }
+
+    package var description: String {
+        let name = type.isEmpty ? "status \(status)" : type
+        return detail.isEmpty ? name : "\(name): \(detail)"
+    }
+
+    /// The directory's text as logs and status pages take it.
+    private static func shown(_ text: String, _ longest: Int) -> String {
+        let bytes = text.utf8.prefix(longest).map { (0x20...0x7E).contains($0) ? $0 : UInt8(ascii: "?") }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}
+
+/// Why no certificate was obtained.
+package enum ACMEError: Error, Equatable, Sendable, CustomStringConvertible {
+    /// The directory gave no response, or said that it cannot work now.
+    case unreachable(String, retryAfter: Int64? = nil)
+    /// The directory has had too many requests.
+    case rateLimited(ACMEProblem, retryAfter: Int64?)
+    /// The directory refused a request.
+    case refused(ACMEProblem)
+    /// The directory could not validate that the gateway serves the name.
+    case notValidated(ACMEProblem)
+    /// A response is not what RFC 8555 has there.
+    case malformed(String)
+    /// A URL of the directory's leads to another server.
+    case foreignURL
+    /// The directory did not come to an end in time.
+    case tookTooLong(String)
+    /// The key or the request for a certificate could not be made.
+    case cryptography(String)
+    /// Another gateway has taken over.
+    case leaseLost
+
+    package var description: String {
+        switch self {
+        case .unreachable(let reason, _): "the directory cannot be used: \(reason)"
+        case .rateLimited(let problem, _): "the directory limits requests: \(problem)"
+        case .refused(let problem): "the directory refused: \(problem)"
+        case .notValidated(let problem): "the directory did not validate the name: \(problem)"
+        case .malformed(let what): "the directory's response cannot be used: \(what)"
+        case .foreignURL: "the directory named a URL on another server"
+        case .tookTooLong(let what): "the directory took too long: \(what)"
+        case .cryptography(let step): "OpenSSL failed: \(step)"
+        case .leaseLost: "another gateway has taken over"
+        }
+    }
+}

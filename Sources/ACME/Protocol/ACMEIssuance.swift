@@ -1,0 +1,195 @@
+package import Cryptography
+internal import Encoding
+internal import Pipeline
+
+/// A way to show that the gateway serves a name.
+package enum ACMEChallengeType: String, Sendable, CaseIterable {
+    /// A text at a path of port 80 (RFC 8555, 8.3).
+    case http = "http-01"
+    /// A certificate at a handshake on port 443 (RFC 8737).
+    case tlsALPN = "tls-alpn-01"
+}
+
+/// A challenge that the directory may ask about now.
+package struct ACMEChallenge: Sendable, Equatable {
+    package let type: ACMEChallengeType
+    package let name: String
+    package let token: String
+    package let keyAuthorization: String
+
+    package init(type: ACMEChallengeType, name: String, token: String, keyAuthorization: String) {
+        self.type = type
+        self.name = name
+        self.token = token
+        self.keyAuthorization = keyAuthorization
+    }
+
+    /// The answer to a handshake (RFC 8737, 3): a certificate with the digest of the key authorization. Each gateway makes
+    /// its own. Nil where OpenSSL fails.
+    package var certificate: (chain: [UInt8], key: Secret)? {
+        let digest = SHA256.hash(Array(keyAuthorization.utf8))
+        guard let key = try? P256SigningKey.generate(), let pem = try? key.privateKeyPEM(),
+            let chain = try? key.challengeCertificate(for: name, digest: digest)
+        else { return nil }
+        return (chain, pem)
+    }
+}
+
+/// The gateway, as an order needs it.
+package protocol ACMEStage: Sendable {
+    /// Returns when every gateway answers the challenge.
+    func present(_ challenge: ACMEChallenge) async throws
+    func withdraw(_ challenge: ACMEChallenge) async throws
+    /// Called between requests.
+    ///
+    /// - Throws: ``ACMEError/leaseLost`` where the order is to be left to another gateway.
+    func goOn() async throws
+    func wait(_ seconds: Int64) async throws
+}
+
+/// One certificate from the order to the download (RFC 8555, 7.4 and 7.5).
+struct ACMEIssuance: Sendable {
+    let client: ACMEClient
+    let stage: any ACMEStage
+    let name: String
+    let challenge: ACMEChallengeType
+    /// Seconds since 1970.
+    let now: @Sendable () -> Int64
+
+    /// How often a state is asked for until it has changed, and the waits between in seconds.
+    private static let polls = 40
+    private static let waits: ClosedRange<Int64> = 1...30
+    private static let longestPolling: Int64 = 300
+
+    struct Issued {
+        let chain: [UInt8]
+        let key: Secret
+        let certificate: ServerCertificate
+    }
+
+    func run() async throws -> Issued {
+        try await stage.goOn()
+        var (order, url) = try await client.newOrder(for: name)
+        if order.status == .pending {
+            for authorization in order.authorizations { try await authorize(authorization) }
+            order = try await poll(url, until: { $0.status != .pending }, "the order")
+        }
+        let key = try cryptographically("key") { () throws(CryptographyError) in try P256SigningKey.generate() }
+        if order.status == .ready {
+            let request = try cryptographically("certificate request") { () throws(CryptographyError) in
+                try key.certificateRequest(for: name)
+            }
+            try await stage.goOn()
+            let response = try await client.post(
+                order.finalize, ["csr": .string(Base64URL.encode(request))])
+            order = try ACMEOrder(response.json(), origin: client.origin)
+        }
+        if order.status == .processing || order.status == .ready {
+            order = try await poll(url, until: { $0.status == .valid || $0.status == .invalid }, "the order")
+        }
+        guard order.status == .valid, let certificate = order.certificate else {
+            throw order.problem.map(ACMEError.refused) ?? ACMEError.malformed("the order ended as \(order.status)")
+        }
+        return try await download(certificate, key)
+    }
+
+    private func download(_ url: String, _ key: P256SigningKey) async throws -> Issued {
+        try await stage.goOn()
+        let chain = try await client.get(url).body
+        let pem = try cryptographically("PEM") { () throws(CryptographyError) in try key.privateKeyPEM() }
+        guard let certificate = ServerCertificate(chain: chain, for: name), PEMFile.isKey(pem, of: chain) == true else {
+            throw ACMEError.malformed("the certificate is not of the key that was sent")
+        }
+        guard certificate.isForName else { throw ACMEError.malformed("the certificate is for another name") }
+        guard certificate.notAfter > now() else { throw ACMEError.malformed("the certificate has expired") }
+        return Issued(chain: chain, key: pem, certificate: certificate)
+    }
+
+    // MARK: Authorization
+
+    private func authorize(_ url: String) async throws {
+        let authorization = try await self.authorization(url)
+        // One from an earlier order may be used again.
+        if authorization.status == .valid { return }
+        guard authorization.name.asciiLowercased.hasSameBytes(as: name) else {
+            throw ACMEError.malformed("an authorization of another name")
+        }
+        guard authorization.status == .pending else { throw Self.refusal(authorization) }
+        guard let offered = authorization.challenges.first(where: { $0.type.hasSameBytes(as: challenge.rawValue) })
+        else {
+            throw ACMEError.malformed("the directory does not offer \(challenge.rawValue)")
+        }
+        let answer = ACMEChallenge(
+            type: challenge, name: name, token: offered.token,
+            keyAuthorization: JSONWebSignature.keyAuthorization(offered.token, client.key))
+        try await stage.present(answer)
+        do {
+            try await stage.goOn()
+            _ = try await client.post(offered.url, .object([:]))
+            try await awaitValidation(url)
+        } catch {
+            try await stage.withdraw(answer)
+            throw error
+        }
+        try await stage.withdraw(answer)
+    }
+
+    private func awaitValidation(_ url: String) async throws {
+        try await polling("the validation") {
+            let response = try await client.get(url)
+            let authorization = try ACMEAuthorization(response.json(), origin: client.origin)
+            switch authorization.status {
+            case .valid: return (true, nil)
+            case .pending: return (nil, response.retryAfter(now: now()))
+            case .invalid, .deactivated, .expired, .revoked: throw Self.refusal(authorization)
+            }
+        }
+    }
+
+    private static func refusal(_ authorization: ACMEAuthorization) -> ACMEError {
+        authorization.problem.map(ACMEError.notValidated)
+            ?? .malformed("the authorization is \(authorization.status.rawValue)")
+    }
+
+    private func authorization(_ url: String) async throws -> ACMEAuthorization {
+        try await stage.goOn()
+        return try ACMEAuthorization(await client.get(url).json(), origin: client.origin)
+    }
+
+    // MARK: Polling
+
+    private func poll(
+        _ url: String, until isDone: (ACMEOrder) -> Bool, _ what: String
+    ) async throws -> ACMEOrder {
+        try await polling(what) {
+            let response = try await client.get(url)
+            let order = try ACMEOrder(response.json(), origin: client.origin)
+            return (isDone(order) ? order : nil, response.retryAfter(now: now()))
+        }
+    }
+
+    /// Asks again and again, as often as the directory wants it, and for a bounded time.
+    @discardableResult
+    private func polling<Value>(
+        _ what: String, _ ask: () async throws -> (Value?, retryAfter: Int64?)
+    ) async throws -> Value {
+        var waited: Int64 = 0
+        for poll in 0..<Self.polls {
+            try await stage.goOn()
+            let (value, retryAfter) = try await ask()
+            if let value { return value }
+            let usual = Int64(1 + poll / 5)
+            let wait = min(max(retryAfter ?? usual, Self.waits.lowerBound), Self.waits.upperBound)
+            waited += wait
+            guard waited <= Self.longestPolling else { break }
+            try await stage.wait(wait)
+        }
+        throw ACMEError.tookTooLong(what)
+    }
+
+    private func cryptographically<Value>(
+        _ step: String, _ body: () throws(CryptographyError) -> Value
+    ) throws(ACMEError) -> Value {
+        do throws(CryptographyError) { return try body() } catch { throw .cryptography(step) }
+    }
+}

@@ -1,0 +1,176 @@
+package import Cryptography
+internal import Encoding
+
+/// A certificate that was obtained, with its key.
+package struct ObtainedCertificate: Sendable, Equatable {
+    /// The host name that it is for, in lower case.
+    package let name: String
+    /// PEM: the certificate first, then those that lead to its root.
+    package let chain: [UInt8]
+    package let key: Secret
+    /// Seconds since 1970.
+    package let obtainedAt: Int64
+
+    package init(name: String, chain: [UInt8], key: Secret, obtainedAt: Int64) {
+        self.name = name
+        self.chain = chain
+        self.key = key
+        self.obtainedAt = obtainedAt
+    }
+}
+
+/// All that is kept for ACME, of one directory: the account, the certificates, and what is under way. One value, which
+/// is replaced as a whole.
+package struct ACMEState: Sendable, Equatable {
+    struct Account: Sendable, Equatable {
+        var directory: String
+        var key: Secret
+        /// Nil before the directory has made it.
+        var url: String?
+        var contacts: [String]
+    }
+
+    /// The attempts at a name's certificate that have failed since the last success.
+    struct Failure: Sendable, Equatable {
+        var name: String
+        var count: Int64
+        /// When the next attempt may be made; seconds since 1970.
+        var nextAt: Int64
+        var lastAt: Int64
+        var error: String
+    }
+
+    struct Pending: Sendable, Equatable {
+        var challenge: ACMEChallenge
+        /// Seconds since 1970; for one whose gateway has ended meanwhile.
+        var endsAt: Int64
+    }
+
+    var account: Account?
+    var certificates: [ObtainedCertificate] = []
+    var failures: [Failure] = []
+    var pending: [Pending] = []
+
+    package init() {}
+
+    func certificate(of name: String) -> ObtainedCertificate? {
+        certificates.first { $0.name.hasSameBytes(as: name) }
+    }
+
+    func failure(of name: String) -> Failure? { failures.first { $0.name.hasSameBytes(as: name) } }
+
+    mutating func keep(_ certificate: ObtainedCertificate) {
+        certificates.removeAll { $0.name.hasSameBytes(as: certificate.name) }
+        certificates.append(certificate)
+        failures.removeAll { $0.name.hasSameBytes(as: certificate.name) }
+    }
+
+    mutating func keep(_ failure: Failure) {
+        failures.removeAll { $0.name.hasSameBytes(as: failure.name) }
+        failures.append(failure)
+    }
+}
+
+/// The form in which the state is stored: JSON.
+extension ACMEState {
+    struct Damaged: Error {}
+
+    private static let form: Int64 = 1
+
+    func encoded() -> [UInt8] {
+        let whole: JSONObject = [
+            "acme": .number(JSONNumber(Self.form)),
+            "account": account.map(Self.json) ?? .null,
+            "certificates": .array(
+                certificates.map { certificate in
+                    [
+                        "name": .string(certificate.name),
+                        "chain": .string(String(decoding: certificate.chain, as: UTF8.self)),
+                        "key": .string(certificate.key.exposeText()),
+                        "obtained_at": .number(JSONNumber(certificate.obtainedAt)),
+                    ]
+                }),
+            "failures": .array(
+                failures.map { failure in
+                    [
+                        "name": .string(failure.name), "count": .number(JSONNumber(failure.count)),
+                        "next_at": .number(JSONNumber(failure.nextAt)), "last_at": .number(JSONNumber(failure.lastAt)),
+                        "error": .string(failure.error),
+                    ]
+                }),
+            "pending": .array(
+                pending.map { pending in
+                    [
+                        "type": .string(pending.challenge.type.rawValue), "name": .string(pending.challenge.name),
+                        "token": .string(pending.challenge.token),
+                        "key_authorization": .string(pending.challenge.keyAuthorization),
+                        "ends_at": .number(JSONNumber(pending.endsAt)),
+                    ]
+                }),
+        ]
+        return whole.encoded() + [0x0A]
+    }
+
+    private static func json(_ account: Account) -> JSON {
+        [
+            "directory": .string(account.directory), "key": .string(account.key.exposeText()),
+            "url": account.url.map { .string($0) } ?? .null,
+            "contacts": .array(account.contacts.map { .string($0) }),
+        ]
+    }
+
+    init(decoding bytes: [UInt8]) throws(Damaged) {
+        guard let json = try? JSON.parse(bytes, limits: JSONLimits(maximumBytes: 1 << 24)),
+            json["acme"]?.integerValue == Self.form
+        else { throw Damaged() }
+        if let account = json["account"], account.objectValue != nil {
+            guard let directory = account["directory"]?.stringValue, let key = account["key"]?.stringValue else {
+                throw Damaged()
+            }
+            self.account = Account(
+                directory: directory, key: Secret(key), url: account["url"]?.stringValue,
+                contacts: (account["contacts"]?.arrayValue ?? []).compactMap(\.stringValue))
+        }
+        certificates = try Self.all(json["certificates"], ObtainedCertificate.init)
+        failures = try Self.all(json["failures"], Failure.init)
+        pending = try Self.all(json["pending"], Pending.init)
+    }
+
+    private static func all<Value>(_ json: JSON?, _ read: (JSON) -> Value?) throws(Damaged) -> [Value] {
+        guard let entries = json?.arrayValue else { throw Damaged() }
+        let values = entries.compactMap(read)
+        guard values.count == entries.count else { throw Damaged() }
+        return values
+    }
+}
+
+extension ObtainedCertificate {
+    fileprivate init?(_ json: JSON) {
+        guard let name = json["name"]?.stringValue, let chain = json["chain"]?.stringValue,
+            let key = json["key"]?.stringValue, let obtainedAt = json["obtained_at"]?.integerValue
+        else { return nil }
+        self.init(name: name, chain: Array(chain.utf8), key: Secret(key), obtainedAt: obtainedAt)
+    }
+}
+
+extension ACMEState.Failure {
+    fileprivate init?(_ json: JSON) {
+        guard let name = json["name"]?.stringValue, let count = json["count"]?.integerValue,
+            let nextAt = json["next_at"]?.integerValue, let lastAt = json["last_at"]?.integerValue,
+            let error = json["error"]?.stringValue
+        else { return nil }
+        self.init(name: name, count: count, nextAt: nextAt, lastAt: lastAt, error: error)
+    }
+}
+
+extension ACMEState.Pending {
+    fileprivate init?(_ json: JSON) {
+        guard let type = json["type"]?.stringValue.flatMap(ACMEChallengeType.init(exactly:)),
+            let name = json["name"]?.stringValue, let token = json["token"]?.stringValue,
+            let keyAuthorization = json["key_authorization"]?.stringValue, let endsAt = json["ends_at"]?.integerValue
+        else { return nil }
+        self.init(
+            challenge: ACMEChallenge(type: type, name: name, token: token, keyAuthorization: keyAuthorization),
+            endsAt: endsAt)
+    }
+}

@@ -1,0 +1,37 @@
+internal import COpenSSL
+internal import Encoding
+internal import Glibc
+
+/// The first certificate of a PEM chain: when it holds, and whom it is for.
+package struct ServerCertificate: Sendable, Equatable {
+    /// Seconds since 1970, both.
+    package let notBefore: Int64
+    package let notAfter: Int64
+    /// How many certificates the chain has.
+    package let chainLength: Int
+    /// Whether it is for the name that was asked about.
+    package let isForName: Bool
+
+    /// - Parameters:
+    ///   - chain: PEM; nothing else than certificates is looked at.
+    ///   - name: a host name in ASCII, which the certificate must hold itself: a wildcard is not enough.
+    /// - Returns: nil where the text holds no certificate, or a malformed one.
+    package init?(chain: [UInt8], for name: String) {
+        guard let count = PEMFile.certificates(in: chain), count > 0 else { return nil }
+        let certificate = PEMFile.reading(chain) { gatehouse_read_certificate($0) }
+        defer { X509_free(certificate) }
+        guard let certificate, let begin = Self.seconds(X509_get0_notBefore(certificate)),
+            let end = Self.seconds(X509_get0_notAfter(certificate))
+        else { return nil }
+        (notBefore, notAfter, chainLength) = (begin, end, count)
+        isForName =
+            X509_check_host(certificate, name, name.utf8.count, UInt32(X509_CHECK_FLAG_NO_WILDCARDS), nil) == 1
+        clearErrors()
+    }
+
+    private static func seconds(_ time: UnsafePointer<ASN1_TIME>?) -> Int64? {
+        var parts = tm()
+        guard let time, ASN1_TIME_to_tm(time, &parts) == 1 else { return nil }
+        return Int64(timegm(&parts))
+    }
+}

@@ -1,0 +1,107 @@
+internal import NIOCore
+internal import NIOSSL
+internal import NIOTLS
+
+/// Looks at a handshake's first message while challenges are pending. One that asks for a challenge gets its certificate,
+/// and the connection ends with the handshake (RFC 8737, 3). All others begin as if nobody had looked.
+final class ChallengeHandshake: ChannelInboundHandler, RemovableChannelHandler, TimedConnection {
+    typealias InboundIn = ByteBuffer
+    typealias InboundOut = ByteBuffer
+
+    private let challenges: PendingChallenges
+    private let connections: ConnectionSet
+    private let timeout: TimeAmount
+    private let refused: () -> Void
+    /// Adds the handlers of an ordinary connection behind this one.
+    private let install: (ChannelHandlerContext) throws -> Void
+    private var input = ByteBuffer()
+    private var isDecided = false
+    private var context: ChannelHandlerContext?
+
+    var setIndex = -1
+    private(set) var nextDeadline = NIODeadline.distantFuture
+
+    init(
+        _ challenges: PendingChallenges, timeout: TimeAmount, connections: ConnectionSet,
+        refused: @escaping () -> Void, install: @escaping (ChannelHandlerContext) throws -> Void
+    ) {
+        self.challenges = challenges
+        self.timeout = timeout
+        self.connections = connections
+        self.refused = refused
+        self.install = install
+    }
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+        nextDeadline = connections.now + timeout
+        connections.insert(self)
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        connections.remove(self)
+        self.context = nil
+    }
+
+    // MARK: The first message
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard !isDecided else { return context.fireChannelRead(data) }
+        var bytes = unwrapInboundIn(data)
+        input.writeBuffer(&bytes)
+        switch ClientHello.read(Array(input.readableBytesView)) {
+        case .incomplete: break
+        case .complete(let hello): proceed(challenges.context(for: hello), context)
+        case .other: proceed(nil, context)
+        }
+    }
+
+    private func proceed(_ challenge: NIOSSLContext?, _ context: ChannelHandlerContext) {
+        isDecided = true
+        do {
+            if let challenge {
+                try context.pipeline.syncOperations.addHandlers(
+                    NIOSSLServerHandler(context: challenge), ChallengeEnd())
+            } else {
+                try install(context)
+            }
+        } catch {
+            context.close(promise: nil)
+            return
+        }
+        let buffered = input
+        input = ByteBuffer()
+        context.fireChannelRead(wrapInboundOut(buffered))
+        context.fireChannelReadComplete()
+        // A challenge's handshake has the same deadline.
+        if challenge == nil { context.pipeline.syncOperations.removeHandler(context: context, promise: nil) }
+    }
+
+    // MARK: Time and end
+
+    func deadlinePassed() {
+        guard let context else { return }
+        if input.readableBytes > 0 { refused() }
+        context.close(promise: nil)
+    }
+
+    func drain() {
+        if input.readableBytes == 0, !isDecided { closeNow() }
+    }
+
+    func closeNow() { context?.close(promise: nil) }
+}
+
+/// Ends a connection with its handshake, however that ends.
+private final class ChallengeEnd: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if case TLSUserEvent.handshakeCompleted? = event as? TLSUserEvent { context.close(promise: nil) }
+        context.fireUserInboundEventTriggered(event)
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {}
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
+}

@@ -1,0 +1,46 @@
+import Cryptography
+import Encoding
+import Foundation
+import Testing
+
+/// OpenSSL's command judges requests and certificates.
+@Suite("Requests for certificates, and certificates that answer challenges")
+struct CertificateRequestTests {
+    private static func openssl(_ arguments: String..., input: [UInt8]) throws -> String {
+        let (process, output, source) = (Process(), Pipe(), Pipe())
+        process.executableURL = URL(filePath: "/usr/bin/openssl")
+        process.arguments = arguments
+        (process.standardOutput, process.standardError, process.standardInput) = (output, output, source)
+        try process.run()
+        try source.fileHandleForWriting.write(contentsOf: Data(input))
+        try source.fileHandleForWriting.close()
+        let text = String(decoding: try output.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
+        process.waitUntilExit()
+        #expect(process.terminationStatus == 0, "\(text)")
+        return text
+    }
+
+    @Test("A request is signed by its key, for the one name")
+    func request() throws {
+        let request = try P256SigningKey.generate().certificateRequest(for: "api.example.com")
+        let text = try Self.openssl("req", "-inform", "DER", "-noout", "-verify", "-text", input: request)
+        #expect(text.contains("verify OK") && text.contains("DNS:api.example.com") && text.contains("prime256v1"))
+        #expect(text.components(separatedBy: "DNS:").count == 2)
+    }
+
+    @Test("A challenge's certificate has the digest in a critical extension (RFC 8737, 3)")
+    func challenge() throws {
+        let key = try P256SigningKey.generate()
+        let digest = SHA256.hash(Array("token.thumbprint".utf8))
+        let certificate = try key.challengeCertificate(for: "api.example.com", digest: digest)
+        let text = try Self.openssl("x509", "-noout", "-text", input: certificate)
+        #expect(text.contains("DNS:api.example.com") && text.contains("1.3.6.1.5.5.7.1.31: critical"))
+        let parsed = try Self.openssl("asn1parse", "-inform", "PEM", input: certificate)
+        #expect(parsed.contains("0420" + Hexadecimal.encode(digest).uppercased()))
+        #expect(PEMFile.isKey(try key.privateKeyPEM(), of: certificate) == true)
+        let read = try #require(ServerCertificate(chain: certificate, for: "api.example.com"))
+        #expect(read.isForName && read.chainLength == 1 && read.notBefore < read.notAfter)
+        #expect(ServerCertificate(chain: certificate, for: "other.example.com")?.isForName == false)
+        #expect(ServerCertificate(chain: Array("x".utf8), for: "api.example.com") == nil)
+    }
+}

@@ -1,0 +1,323 @@
+"""Certificates from an ACME directory: Pebble, Let's Encrypt's server for tests, and directories that misbehave."""
+
+import hashlib
+import json
+import socket
+import ssl
+import stat
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from harness import raw
+from harness.acme import Directory, Pebble
+from harness.certificates import Authority
+from harness.gateway import Gateway, check, gateway_config
+from harness.process import free_port, wait_until
+from harness.replicas import postgres_state
+
+
+@pytest.fixture
+def make_pebble(tmp_path):
+    made: list[Pebble] = []
+
+    def make(**more) -> Pebble:
+        made.append(Pebble(tmp_path / f"pebble{len(made)}", free_port(), free_port(), **more))
+        return made[-1]
+
+    yield make
+    for pebble in made:
+        pebble.close()
+
+
+def certificate_at(pebble: Pebble, port: int, name: str) -> dict | None:
+    """The one that is shown for the name, which is verified; nothing where there is none."""
+    context = ssl.create_default_context(cadata=pebble.root())
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=10) as plain:
+            with context.wrap_socket(plain, server_hostname=name) as tls:
+                return tls.getpeercert()
+    except (ssl.SSLError, ConnectionError):
+        return None
+
+
+class Site:
+    """A gateway with a plain listener, to which the directory goes for http-01, and one with TLS."""
+
+    def __init__(self, pebble: Pebble, start_gateway, *names: str, plain: dict | None = None, tls: dict | None = None, **changes):
+        self.pebble = pebble
+        listeners = [
+            {"address": f"127.0.0.1:{pebble.http_port}", **(plain or {})},
+            {"address": f"127.0.0.1:{pebble.tls_port}", "tls": {"acme": {"names": list(names)}, **(tls or {})}},
+        ]
+        self.gateway: Gateway = start_gateway({"listeners": listeners, "acme": pebble.settings(), **changes})
+
+    def certificate(self, name: str) -> dict | None:
+        return certificate_at(self.pebble, self.pebble.tls_port, name)
+
+    def wait_for(self, name: str) -> dict:
+        try:
+            return wait_until(lambda: self.certificate(name), f"a certificate of {name}", seconds=30)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.gateway.log()[-3000:]}\n{self.pebble.log()[-2000:]}") from None
+
+    def logged(self, text: str, seconds: float = 30) -> None:
+        wait_until(lambda: text in self.gateway.log(), f"the log to have: {text}", seconds=seconds)
+
+    @property
+    def state(self) -> Path:
+        return Path(self.gateway.config["state_directory"]) / "acme.json"
+
+
+def names_of(certificate: dict) -> tuple:
+    return certificate["subjectAltName"]
+
+
+def test_certificates_are_obtained_and_served_without_a_restart(make_pebble, start_gateway):
+    site = Site(make_pebble(), start_gateway, "api.test", "www.test", plain={"redirect_to_https": 443, "server_names": ["other.test"]})
+    for name in ("api.test", "www.test"):
+        assert names_of(site.wait_for(name)) == (("DNS", name),)
+    log = site.gateway.log()
+    assert "obtained certificates are in use" in log and "configuration reloaded" not in log
+    # The challenges' paths were answered before anything else had a say, and are a backend's or nobody's again.
+    answered = [line for line in site.gateway.access_log() if line["path"].startswith("/.well-known/acme-challenge/")]
+    assert answered and {line["status"] for line in answered} == {200}
+    path = answered[0]["path"]
+    assert raw.exchange(site.pebble.http_port, "GET", path, {"Host": "other.test"}).status == 308
+    assert raw.exchange(site.pebble.http_port, "GET", path, {"Host": "api.test"}).status == 421
+    wait_until(lambda: "certificate of" not in site.gateway.admin("/readyz")[1], "readiness to have nothing to tell")
+
+
+def test_the_certificate_outlasts_a_restart(make_pebble, start_gateway):
+    site = Site(make_pebble(), start_gateway, "api.test")
+    before = site.wait_for("api.test")
+    assert stat.S_IMODE(site.state.stat().st_mode) == 0o600
+    stored = json.loads(site.state.read_text())
+    assert stored["account"]["contacts"] == ["ops@example.com"] and stored["pending"] == []
+    assert "PRIVATE KEY" not in site.gateway.log() + site.gateway.process.output()
+    site.gateway.stop()
+    site.pebble.stop()
+    again = Gateway(site.state.parent.parent, "again", site.gateway.config)
+    try:
+        site.gateway = again
+        assert site.certificate("api.test")["serialNumber"] == before["serialNumber"]
+        assert "ordering" not in again.log()
+    finally:
+        again.stop()
+
+
+def test_a_nonce_that_is_refused_costs_a_request_and_no_order(make_pebble, start_gateway):
+    site = Site(make_pebble(refused=60), start_gateway, "api.test")
+    site.wait_for("api.test")
+    assert "no certificate obtained" not in site.gateway.log()
+
+
+def test_a_certificate_is_renewed_before_it_ends(make_pebble, start_gateway):
+    site = Site(make_pebble(lifetime=24), start_gateway, "api.test")
+    first = site.wait_for("api.test")
+    wait_until(
+        lambda: (now := site.certificate("api.test")) and now["serialNumber"] != first["serialNumber"],
+        "the renewed certificate", seconds=40,
+    )  # fmt: skip
+    assert site.gateway.log().count("certificate obtained") == 2
+
+
+def test_the_gateway_serves_while_the_directory_is_away_and_tries_again(make_pebble, start_gateway):
+    pebble = make_pebble()
+    pebble.stop()
+    site = Site(pebble, start_gateway, "api.test")
+    site.logged("no certificate obtained")
+    assert "the directory cannot be used" in site.gateway.log()
+    status, text = site.gateway.admin("/readyz")
+    assert status == 200 and "certificate of api.test: none yet: the directory cannot be used" in text
+    assert raw.exchange(pebble.http_port, "GET", "/recorded/public/x").status == 200
+    pebble.start()
+    assert names_of(site.wait_for("api.test")) == (("DNS", "api.test"),)
+
+
+def handshake(port: int, name: str, protocols: list[str]) -> tuple[bytes, str | None]:
+    """The certificate that is shown, unverified, and the protocol; fails where the handshake does."""
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    context.set_alpn_protocols(protocols)
+    with socket.create_connection(("127.0.0.1", port), timeout=5) as plain:
+        with context.wrap_socket(plain, server_hostname=name) as tls:
+            return tls.getpeercert(binary_form=True), tls.selected_alpn_protocol()
+
+
+def test_a_handshake_is_a_challenge_too(make_pebble, start_gateway):
+    pebble = make_pebble()
+    site = Site(pebble, start_gateway, "api.test", "www.test", acme=pebble.settings(challenge="tls-alpn-01"))
+    for name in ("api.test", "www.test"):
+        assert names_of(site.wait_for(name)) == (("DNS", name),)
+    assert not [line for line in site.gateway.access_log() if "acme-challenge" in line["path"]]
+    # Afterwards the protocol is nobody's.
+    shown, chosen = handshake(pebble.tls_port, "api.test", ["acme-tls/1", "http/1.1"])
+    assert chosen == "http/1.1" and b"acme" not in shown
+
+
+def test_an_ordinary_handshake_is_as_ever_while_a_challenge_is_pending(make_pebble, start_gateway):
+    """The directory does not come: the challenge stays pending for as long as the test looks."""
+    pebble = make_pebble(sleeps=True)
+    authority = Authority(pebble.directory, "own")
+    certificates = [authority.issue("files.test").settings()]
+    site = Site(
+        pebble, start_gateway, "api.test", tls={"certificates": certificates}, acme=pebble.settings(challenge="tls-alpn-01")
+    )
+    wait_until(lambda: site.state.exists() and json.loads(site.state.read_text())["pending"], "a pending challenge")
+    shown, chosen = handshake(pebble.tls_port, "api.test", ["acme-tls/1"])
+    extension = x509.load_der_x509_certificate(shown).extensions.get_extension_for_oid(x509.ObjectIdentifier("1.3.6.1.5.5.7.1.31"))
+    authorization = json.loads(site.state.read_text())["pending"][0]["key_authorization"]
+    assert chosen == "acme-tls/1" and extension.critical
+    assert extension.value.value == b"\x04\x20" + hashlib.sha256(authorization.encode()).digest()
+    for name, protocols in [("files.test", ["http/1.1"]), ("api.test", ["h2"]), ("api.test", ["acme-tls/1", "http/1.1"])]:
+        other = x509.load_der_x509_certificate(handshake(pebble.tls_port, name, protocols)[0])
+        assert other.subject.rfc4514_string() == "CN=files.test"
+    status = raw.exchange(pebble.http_port, "GET", "/recorded/public/x").status
+    assert status == 200
+
+
+def test_several_gateways_share_one_order(make_pebble, start_gateway, own_cluster, postgres_password):
+    pebble = make_pebble()
+    state = postgres_state(own_cluster.ports, postgres_password)
+    plain = free_port()
+    sites = [Site(pebble, start_gateway, "api.test", state=state)]
+    other = start_gateway(
+        {
+            "listeners": [
+                {"address": f"127.0.0.1:{plain}"},
+                {"address": f"127.0.0.1:{free_port()}", "tls": {"acme": {"names": ["api.test"]}}},
+            ],
+            "acme": pebble.settings(), "state": state,
+        }
+    )  # fmt: skip
+    first = sites[0].wait_for("api.test")
+    port = int(other.config["listeners"][1]["address"].rpartition(":")[2])
+    wait_until(lambda: certificate_at(pebble, port, "api.test") == first, "the other gateway to have the same certificate")
+    logs = [sites[0].gateway.log(), other.log()]
+    assert sum(log.count("certificate obtained") for log in logs) == 1, logs
+    stored = own_cluster.primary.sql("SELECT encode(sealed, 'escape') FROM acme_state")
+    assert "PRIVATE KEY" not in str(stored) and str(stored[0][0]).startswith("v2.1.")
+
+
+def test_a_handshake_without_a_certificate_fails_at_once(make_pebble, start_gateway):
+    pebble = make_pebble()
+    pebble.stop()
+    Site(pebble, start_gateway, "api.test")
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    with socket.create_connection(("127.0.0.1", pebble.tls_port), timeout=5) as plain:
+        with pytest.raises((ssl.SSLError, ConnectionError)):
+            context.wrap_socket(plain, server_hostname="api.test")
+
+
+def test_a_name_that_is_not_validated_waits_and_keeps_no_other_out(make_pebble, start_gateway):
+    pebble = make_pebble(elsewhere=["lost.test"])
+    site = Site(pebble, start_gateway, "lost.test", "api.test")
+    assert names_of(site.wait_for("api.test")) == (("DNS", "api.test"),)
+    line = next(each for each in site.gateway.log().splitlines() if "no certificate obtained" in each)
+    assert "name=lost.test" in line and "the directory did not validate the name" in line
+    assert "next_attempt_seconds=300" in line
+    # The wait is stored: a restart is no new attempt.
+    site.gateway.stop()
+    again = Gateway(site.state.parent.parent, "again", site.gateway.config)
+    try:
+        wait_until(lambda: "ready" in again.log(), "the second gateway")
+        assert "none yet: the directory did not validate the name" in again.admin("/readyz")[1]
+        assert "ordering" not in again.log()
+    finally:
+        again.stop()
+
+
+def test_a_directory_that_has_forgotten_the_account_gets_a_new_one(make_pebble, start_gateway):
+    site = Site(make_pebble(lifetime=24), start_gateway, "api.test")
+    site.wait_for("api.test")
+    before = json.loads(site.state.read_text())["account"]["url"]
+    site.pebble.stop()
+    site.pebble.start()
+    wait_until(lambda: site.certificate("api.test"), "a certificate of the new authority", seconds=40)
+    after = json.loads(site.state.read_text())["account"]
+    assert after["url"] and (after["url"] != before or site.gateway.log().count("certificate obtained") == 2)
+
+
+def test_a_name_that_is_added_by_a_reload_gets_its_certificate(make_pebble, start_gateway):
+    site = Site(make_pebble(), start_gateway, "api.test")
+    first = site.wait_for("api.test")
+    site.gateway.config["listeners"][1]["tls"]["acme"]["names"].append("www.test")
+    site.gateway.reload(site.gateway.config)
+    assert names_of(site.wait_for("www.test")) == (("DNS", "www.test"),)
+    assert site.certificate("api.test")["serialNumber"] == first["serialNumber"]
+
+
+# Answers of a directory, with the words of the log.
+HOSTILE = {
+    "huge": ("the response is too large", {"newNonce": "x" * 400_000}),
+    "elsewhere": ("a URL on another server", {"newOrder": "https://localhost:1/order"}),
+    "plain": ("a URL on another server", {"newAccount": "http://127.0.0.1/account"}),
+    "like": ("a URL on another server", {"newNonce": "https://localhost.evil.test/nonce"}),
+    "no URL": ("newNonce is missing", {"newNonce": 7}),
+    "no JSON": ("no JSON", "<html>"),
+    "external": ("credentials of an external account", {"meta": {"externalAccountRequired": True}}),
+    "away": ("status 503", 503),
+    "limited": ("the directory limits requests", 429),
+    "redirect": ("status 302", 302),
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_a_directory_that_misbehaves_is_left_alone(start_gateway, tmp_path, kind):
+    expected, answer = HOSTILE[kind]
+    with Directory(tmp_path, answer) as directory:
+        gateway = start_gateway(
+            {
+                "listeners": [
+                    {"address": f"127.0.0.1:{free_port()}"},
+                    {"address": f"127.0.0.1:{free_port()}", "tls": {"acme": {"names": ["api.test"]}}},
+                ],
+                "acme": directory.settings(),
+            }
+        )
+        wait_until(lambda: "no certificate obtained" in gateway.log(), "the order to fail")
+        line = next(each for each in gateway.log().splitlines() if "no certificate obtained" in each)
+        assert expected in line
+        # One that fails so is asked again no sooner than after the wait.
+        assert int(line.partition("next_attempt_seconds=")[2].split()[0]) >= (3600 if kind == "limited" else 10)
+        assert directory.requests <= 2
+
+
+TLS = {"address": "127.0.0.1:9443", "tls": {"acme": {"names": ["api.test"]}}}
+PLAIN = {"address": "127.0.0.1:9080"}
+ACME = {"directory": "https://acme.test/dir", "accept_terms": True}
+MISTAKES = {
+    "tls.acme alone": ({"listeners": [TLS]}, "needs the section acme"),
+    "acme alone": ({"listeners": [PLAIN], "acme": ACME}, "no listener has tls.acme"),
+    "no plain listener": ({"listeners": [TLS], "acme": ACME}, "http-01 needs a listener without tls"),
+    "terms": ({"listeners": [PLAIN, TLS], "acme": {**ACME, "accept_terms": False}}, "accept_terms: must be true"),
+    "no terms": ({"listeners": [PLAIN, TLS], "acme": {"directory": ACME["directory"]}}, "accept_terms: is missing"),
+    "plain directory": ({"listeners": [PLAIN, TLS], "acme": {**ACME, "directory": "http://acme.test/dir"}}, "must begin with https"),
+    "contact": ({"listeners": [PLAIN, TLS], "acme": {**ACME, "contact": ["ops"]}}, "must be an e-mail address"),
+    "wildcard": ({"listeners": [PLAIN, {**TLS, "tls": {"acme": {"names": ["*.api.test"]}}}], "acme": ACME}, "takes the challenge dns-01"),
+    "address": ({"listeners": [PLAIN, {**TLS, "tls": {"acme": {"names": ["192.0.2.7"]}}}], "acme": ACME}, "must be a host name"),
+    "no names": ({"listeners": [PLAIN, {**TLS, "tls": {"acme": {"names": []}}}], "acme": ACME}, "must hold at least one name"),
+    "nothing": ({"listeners": [PLAIN, {**TLS, "tls": {}}]}, "tls.certificates: is missing"),
+}
+
+
+def checked(directory: Path, changes: dict) -> tuple[int, str]:
+    config = gateway_config(directory, "http://127.0.0.1:1", "http://127.0.0.1:1/jwks.json")
+    path = directory / "gatehouse.yaml"
+    path.write_text(json.dumps({**config, **changes}))
+    found = check(path)
+    return found.returncode, found.stdout + found.stderr
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_check_reports_mistakes(tmp_path, name):
+    changes, expected = MISTAKES[name]
+    status, text = checked(tmp_path, changes)
+    assert status != 0 and expected in text
+
+
+def test_check_takes_what_is_right(tmp_path):
+    status, text = checked(tmp_path, {"listeners": [PLAIN, TLS], "acme": ACME})
+    assert status == 0, text
