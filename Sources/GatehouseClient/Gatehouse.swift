@@ -29,7 +29,7 @@ public actor Gatehouse {
     /// Uptime at which the access token ends; nil for one that was read from the store, whose end is a date.
     var endOfToken: (token: Secret, uptime: TimeInterval)?
     /// The gateway's clock ahead of the device's, from the last response.
-    var clockOffset: TimeInterval = 0
+    var clockOffset: TimeInterval?
     var restoring: Task<Void, Never>?
     var takingOver: Task<User?, any Error>?
     /// Whether somebody is signed in, as of now.

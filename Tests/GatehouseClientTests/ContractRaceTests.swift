@@ -27,16 +27,39 @@ struct ContractRaceTests {
         let stage = try await Stage(backend, "shared")
         let clients = [try await stage.signedIn(kind), stage.client(), stage.client()]
         for _ in 0..<5 {
-            stage.clock.advance(by: kind.lifetime)
             try await withThrowingTaskGroup(of: String?.self) { group in
                 for client in clients {
-                    for _ in 0..<3 { group.addTask { try await client.use(kind) } }
+                    group.addTask {
+                        try await client.refresh()
+                        return try await client.use(kind)
+                    }
+                    for _ in 0..<2 { group.addTask { try await client.use(kind) } }
                 }
                 for try await email in group { #expect(email == stage.user.email) }
             }
         }
         for client in clients { #expect(await client.state.user?.email == stage.user.email) }
         if kind == .password { #expect(try await clients[0].sessions().count == 1) }
+    }
+
+    @Test(
+        "A refresh that another process has overtaken is no reuse, though a third one's clock is ahead",
+        arguments: backends, SessionKind.allCases)
+    func overtakenRefresh(_ backend: any Backend, _ kind: SessionKind) async throws {
+        let stage = try await Stage(backend, "overtaken")
+        let clients = [try await stage.signedIn(kind), stage.client(), stage.client()]
+        for client in clients { await client.restore() }
+        // The device's clock alone: until the gateway says what time it is, its tokens seem to have ended when made.
+        stage.clock.advance(by: kind.lifetime)
+        let hold = Hold()
+        stage.transport.inject(.heldBefore(hold), at: kind.refreshPath)
+        let late = Task { try await clients[1].use(kind) }
+        await hold.reached()
+        #expect(try await clients[0].use(kind) == stage.user.email)
+        #expect(try await clients[2].use(kind) == stage.user.email)
+        hold.release()
+        #expect(try await late.value == stage.user.email)
+        #expect(stage.transport.requests(kind.refreshPath) == 2)
     }
 
     @Test(

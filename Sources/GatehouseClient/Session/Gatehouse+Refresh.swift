@@ -1,9 +1,5 @@
 import Foundation
 
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
-
 extension Gatehouse {
     /// Refreshes the tokens now, however long they are still good for.
     ///
@@ -20,9 +16,8 @@ extension Gatehouse {
     func validSession(refusing refused: Secret? = nil) async throws -> StoredSession {
         await storeUnstored()
         let session = try await currentSession()
-        let lead = session.kind == .apple ? configuration.sessionRefreshLead : configuration.refreshLead
         let remaining = session.accessToken == refused ? 0 : remaining(session)
-        if remaining > lead { return session }
+        if remaining > lead(session) { return session }
         if let error = retry.closed(at: clock.uptime) {
             if remaining > 0 { return session }
             throw error
@@ -45,6 +40,10 @@ extension Gatehouse {
         return newer.accessToken == session.accessToken ? nil : newer
     }
 
+    private func lead(_ session: StoredSession) -> TimeInterval {
+        session.kind == .apple ? configuration.sessionRefreshLead : configuration.refreshLead
+    }
+
     /// Refreshes a session; all who ask meanwhile share one request. It goes on if its callers are cancelled.
     private func refreshed(_ session: StoredSession) async throws -> StoredSession {
         if let flight, flight.generation == session.generation { return try await flight.task.value }
@@ -58,8 +57,12 @@ extension Gatehouse {
         await storeUnstored()
         try checkGeneration(session)
         var session = self.session ?? session
-        // Another process may have refreshed since.
+        // Another process may have refreshed since. Until the gateway's time is known, its token is tried: if a third
+        // process is just showing the token before it, a second refresh would make that reuse, which ends the session.
         if let newer = try await overtaking(session) {
+            if clockOffset == nil, newer.renewal != session.renewal, remaining(newer) <= lead(newer) {
+                endOfToken = (newer.accessToken, clock.uptime + lead(newer) + configuration.refreshLead)
+            }
             if remaining(newer) > configuration.refreshLead { return newer }
             session = newer
         }
@@ -150,11 +153,8 @@ extension Gatehouse {
 
     func replacedElsewhere(_ found: Data?) async -> GatehouseError {
         take(found, or: .elsewhere)
-        if let session {
-            report(.signedIn(session.user))
-        } else if case .signedOut(let reason) = state {
-            report(.signedOut(reason))
-        }
+        if let session { report(.signedIn(session.user)) }
+        if session == nil, case .signedOut(let reason) = state { report(.signedOut(reason)) }
         return .signedOut(.elsewhere)
     }
 
@@ -191,7 +191,7 @@ extension Gatehouse {
     }
 
     /// The gateway's clock.
-    var gatewayNow: Date { clock.now.addingTimeInterval(clockOffset) }
+    var gatewayNow: Date { clock.now.addingTimeInterval(clockOffset ?? 0) }
 }
 
 extension StoredSession {

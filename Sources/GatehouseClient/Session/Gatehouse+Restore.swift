@@ -54,7 +54,7 @@ extension Gatehouse {
     /// gateway's, and no token is good for longer than when it was made.
     func remaining(_ session: StoredSession) -> TimeInterval {
         if let endOfToken, endOfToken.token == session.accessToken { return endOfToken.uptime - clock.uptime }
-        let left = session.expiresAt.timeIntervalSince(clock.now.addingTimeInterval(clockOffset))
+        let left = session.expiresAt.timeIntervalSince(gatewayNow)
         return min(left, session.expiresAt.timeIntervalSince(session.receivedAt))
     }
 
