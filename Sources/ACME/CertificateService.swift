@@ -1,4 +1,4 @@
-internal import Cryptography
+package import Cryptography
 internal import Encoding
 package import HTTPClient
 internal import Locking
@@ -31,8 +31,6 @@ package struct CertificateStanding: Sendable, Equatable {
     /// Attempts that have failed since.
     package let failures: Int64
     package let error: String?
-    /// When the next attempt is made; seconds since 1970. Nil where no time is known.
-    package let nextAt: Int64?
 }
 
 /// Obtains certificates and renews them, for as long as the gateway runs.
@@ -41,12 +39,17 @@ package struct CertificateStanding: Sendable, Equatable {
 /// and all use the certificate.
 package final class CertificateService: Sendable {
     private struct State {
+        /// The state that is stored, without the certificates that cannot be served.
         var known = ACMEState()
-        /// Nil before the state was read.
         var isRead = false
+        /// The stored certificates that were judged, and of these the ones that cannot be served.
+        var judged: [ObtainedCertificate] = []
+        var refused: [ObtainedCertificate] = []
+        /// Nil before the first.
+        var published: [ACMEChallenge]?
         var error: String?
-        /// How often in a row the state could not be used, and until when nothing is ordered for that: an order whose
-        /// end cannot be stored would be made again and again.
+        /// How many rounds of orders in a row could not be stored, and until when nothing is ordered for that: an
+        /// order whose end cannot be stored would be made again and again.
         var storageFailures: Int64 = 0
         var pausesUntil: Int64 = 0
         var obtained: Int64 = 0
@@ -56,6 +59,7 @@ package final class CertificateService: Sendable {
     package let order: CertificateOrder
     private let storage: any ACMEStorage
     private let fetcher: any Fetcher
+    private let canServe: @Sendable (_ chain: [UInt8], _ key: Secret) -> Bool
     private let publish: @Sendable ([ACMEChallenge]) -> Void
     private let logger: Logger
     private let now: @Sendable () -> Int64
@@ -63,17 +67,21 @@ package final class CertificateService: Sendable {
     private let state = Locked(State())
 
     /// - Parameters:
-    ///   - publish: gets all challenges that are to be answered, whenever they change.
     ///   - now: seconds since 1970.
+    ///   - canServe: whether listeners can use a chain, in PEM, with its key.
+    ///   - publish: gets all challenges that are to be answered, whenever they change.
     package init(
         _ order: CertificateOrder, storage: any ACMEStorage, fetcher: any Fetcher, logger: Logger,
-        now: @escaping @Sendable () -> Int64, publish: @escaping @Sendable ([ACMEChallenge]) -> Void
+        now: @escaping @Sendable () -> Int64,
+        canServe: @escaping @Sendable (_ chain: [UInt8], _ key: Secret) -> Bool,
+        publish: @escaping @Sendable ([ACMEChallenge]) -> Void
     ) {
         self.order = order
         self.storage = storage
         self.fetcher = fetcher
         self.logger = logger
         self.now = now
+        self.canServe = canServe
         self.publish = publish
     }
 
@@ -91,8 +99,7 @@ package final class CertificateService: Sendable {
             let (certificate, failure) = (state.known.certificate(of: name), state.known.failure(of: name))
             return CertificateStanding(
                 name: name, obtainedAt: certificate?.obtainedAt, failures: failure?.count ?? 0,
-                error: failure?.error ?? state.error,
-                nextAt: state.isRead ? dueAt(name, state.known) : nil)
+                error: failure?.error ?? state.error)
         }
     }
 
@@ -106,22 +113,55 @@ package final class CertificateService: Sendable {
     }
 
     private func adopt(_ read: ACMEState) {
-        let time = now()
-        let before = state.withLock { state in
-            defer { (state.known, state.isRead, state.error) = (read, true, nil) }
-            return state.isRead ? state.known.pending : nil
+        var usable = read
+        let refused = unusable(of: read.certificates)
+        if !refused.isEmpty { usable.certificates.removeAll { refused.contains($0) } }
+        let known = usable
+        state.withLock { state in
+            (state.known, state.isRead, state.error) = (known, true, nil)
         }
-        guard before != read.pending else { return }
-        publish(read.pending.filter { $0.endsAt > time }.map(\.challenge))
+        publishPending()
+    }
+
+    /// The certificates that TLS here refuses, although they were stored. A listener with one of them could not start.
+    /// Each is judged and logged once.
+    private func unusable(of stored: [ObtainedCertificate]) -> [ObtainedCertificate] {
+        let before = state.withLock { $0 }
+        guard before.judged != stored else { return before.refused }
+        let refused = stored.filter { certificate in
+            guard order.names.contains(where: { $0.hasSameBytes(as: certificate.name) }) else { return false }
+            if before.judged.contains(certificate) { return before.refused.contains(certificate) }
+            return !canServe(certificate.chain, certificate.key)
+        }
+        for certificate in refused where !before.refused.contains(certificate) {
+            logger.error(
+                "the stored certificate of a name cannot be used, another one is ordered",
+                metadata: ["name": "\(certificate.name)"])
+        }
+        state.withLock { state in
+            (state.judged, state.refused) = (stored, refused)
+        }
+        return refused
+    }
+
+    /// Publishes the challenges that are pending, where they are others than before: some may have ended since.
+    private func publishPending() {
+        let time = now()
+        let changed: [ACMEChallenge]? = state.withLock { state in
+            let pending = state.known.pending.filter { $0.endsAt > time }.map(\.challenge)
+            guard state.published != pending else { return nil }
+            state.published = pending
+            return pending
+        }
+        if let changed { publish(changed) }
     }
 
     // MARK: Work
 
     /// Between two looks at what other gateways have stored, and at the clock.
     private static let interval: Int64 = 2
-    /// Of the lease, in seconds, and between two renewals.
+    /// Of the lease, in seconds. It is renewed before each request of an order.
     static let leaseLength: Int64 = 60
-    private static let leaseRenewal: Int64 = 15
 
     /// Until cancelled.
     package func run() async {
@@ -135,24 +175,33 @@ package final class CertificateService: Sendable {
         do {
             // Nobody else changes a file.
             if storage.isShared || !state.withLock({ $0.isRead }) { adopt(try await storage.read()) }
+            publishPending()
             guard !due().isEmpty, state.withLock({ $0.pausesUntil }) <= now() else { return }
             guard try await storage.lease(to: holder, seconds: Self.leaseLength) else { return }
             if storage.isShared { adopt(try await storage.read()) }
+            let failures = state.withLock { $0.storageFailures }
             await orderAll()
+            // A lease, or the lookups of others, say nothing about whether an order's end can be stored.
+            state.withLock { if $0.storageFailures == failures { $0.storageFailures = 0 } }
             try await storage.endLease(of: holder)
         } catch {
-            note(storageError: error)
+            // Nothing was ordered, or all of it is stored.
+            note(storageError: error, pauses: false)
         }
     }
 
     /// Logs it once for as long as it lasts.
-    private func note(storageError error: any Error) {
+    ///
+    /// - Parameter pauses: whether nothing is ordered for a while.
+    private func note(storageError error: any Error, pauses: Bool = true) {
         guard !Task.isCancelled else { return }
         let (text, time) = ("\(error)", now())
         let isNews = state.withLock { state in
             defer { state.error = text }
-            state.storageFailures += 1
-            state.pausesUntil = time + RenewalSchedule.pause(afterStorageFailures: state.storageFailures)
+            if pauses {
+                state.storageFailures += 1
+                state.pausesUntil = time + RenewalSchedule.pause(afterStorageFailures: state.storageFailures)
+            }
             return state.error == nil
         }
         if isNews { logger.error("the state of certificates cannot be used", metadata: ["error": "\(text)"]) }
@@ -160,16 +209,14 @@ package final class CertificateService: Sendable {
 
     private func due() -> [String] {
         let (known, time) = (state.withLock { $0.known }, now())
-        return order.names.filter { dueAt($0, known) <= time }
-    }
-
-    private func dueAt(_ name: String, _ known: ACMEState) -> Int64 {
-        RenewalSchedule.dueAt(name, known.certificate(of: name), known.failure(of: name))
+        return RenewalSchedule.due(order.names, in: known, directory: order.directory, now: time)
     }
 
     private func orderAll() async {
         guard let client = await client() else { return }
-        for name in due() {
+        let names = due()
+        guard let first = names.first, await signUp(client, for: first) else { return }
+        for name in names {
             if Task.isCancelled { return }
             if await !obtain(name, client) { return }
         }
@@ -179,46 +226,41 @@ package final class CertificateService: Sendable {
     private func obtain(_ name: String, _ client: ACMEClient) async -> Bool {
         logger.info("ordering a certificate", metadata: ["name": "\(name)"])
         do {
-            try await signUp(client)
             let issuance = ACMEIssuance(
-                client: client, stage: OrderStage(service: self), name: name, challenge: order.challenge, now: now)
+                client: client, stage: OrderStage(service: self), name: name, challenge: order.challenge, now: now,
+                canServe: canServe)
             let issued = try await issuance.run()
             let certificate = ObtainedCertificate(
-                name: name, chain: issued.chain, key: issued.key, obtainedAt: now())
+                name: name, directory: order.directory, chain: issued.chain, key: issued.key, obtainedAt: now())
             try await change { $0.keep(certificate) }
-            state.withLock { state in
-                state.obtained += 1
-                state.storageFailures = 0
-            }
+            state.withLock { $0.obtained += 1 }
             logger.notice(
                 "certificate obtained",
-                metadata: ["name": "\(name)", "expires_at": "\(issued.certificate.notAfter)"])
+                metadata: ["name": "\(name)", "expires_at": .stringConvertible(issued.certificate.notAfter)])
             return true
         } catch {
             if Task.isCancelled { return false }
-            return await failed(name, error)
+            let endsAccount = (error as? ACMEError).map { RenewalSchedule.endsAccount($0) } ?? false
+            return await failed(name, error, isOfAccount: endsAccount)
         }
     }
 
-    private func failed(_ name: String, _ error: any Error) async -> Bool {
+    /// - Parameter isOfAccount: whether no order of any name can succeed.
+    /// - Returns: whether to go on with other names.
+    private func failed(_ name: String, _ error: any Error, isOfAccount: Bool) async -> Bool {
         guard let error = error as? ACMEError else {
             note(storageError: error)
             return false
         }
         // The other gateway says how it ended.
         guard error != .leaseLost else { return false }
-        let names = RenewalSchedule.concernsAll(error) ? due() : [name]
-        let time = now()
+        let (names, time) = (due(), now())
         state.withLock { $0.failed += 1 }
         do {
             try await change { state in
-                for name in names {
-                    let count = (state.failure(of: name)?.count ?? 0) + 1
-                    state.keep(
-                        ACMEState.Failure(
-                            name: name, count: count, nextAt: time + RenewalSchedule.wait(after: error, count: count),
-                            lastAt: time, error: "\(error)"))
-                }
+                let failures = RenewalSchedule.failures(
+                    after: error, of: name, among: names, in: state, isOfAccount: isOfAccount, at: time)
+                for failure in failures { state.keep(failure) }
                 if RenewalSchedule.endsAccount(error) { state.account?.url = nil }
             }
         } catch {
@@ -228,8 +270,8 @@ package final class CertificateService: Sendable {
         let next = state.withLock { $0.known }.failure(of: name)?.nextAt ?? time
         logger.error(
             "no certificate obtained",
-            metadata: ["name": "\(name)", "error": "\(error)", "next_attempt_seconds": "\(next - time)"])
-        return !RenewalSchedule.concernsAll(error)
+            metadata: ["name": "\(name)", "error": "\(error)", "next_attempt_seconds": .stringConvertible(next - time)])
+        return !isOfAccount && !RenewalSchedule.concernsAll(error)
     }
 
     // MARK: The account
@@ -255,6 +297,22 @@ package final class CertificateService: Sendable {
         }
     }
 
+    /// Makes sure that there are a directory and an account. Their errors end a round, whichever they are.
+    ///
+    /// - Parameter name: the first name of the round.
+    /// - Returns: whether orders can be made.
+    private func signUp(_ client: ACMEClient, for name: String) async -> Bool {
+        do {
+            try await client.readDirectory()
+            try await signUp(client)
+            return true
+        } catch {
+            if Task.isCancelled { return false }
+            _ = await failed(name, error, isOfAccount: true)
+            return false
+        }
+    }
+
     private func signUp(_ client: ACMEClient) async throws {
         guard let account = state.withLock({ $0.known }).account else { return }
         let contacts = order.contacts
@@ -267,8 +325,13 @@ package final class CertificateService: Sendable {
         }
     }
 
-    fileprivate func change(_ change: @Sendable (inout ACMEState) -> Void) async throws {
-        adopt(try await storage.update(change))
+    fileprivate func change(_ change: @escaping @Sendable (inout ACMEState) -> Void) async throws {
+        let (names, time) = (order.names, now())
+        let changed = try await storage.update { state in
+            change(&state)
+            state.prune(names: names, now: time)
+        }
+        adopt(changed)
     }
 
     // MARK: The stage

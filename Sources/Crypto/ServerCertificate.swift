@@ -14,7 +14,8 @@ package struct ServerCertificate: Sendable, Equatable {
 
     /// - Parameters:
     ///   - chain: PEM; nothing else than certificates is looked at.
-    ///   - name: a host name in ASCII, which the certificate must hold itself: a wildcard is not enough.
+    ///   - name: a host name in ASCII, which the certificate must hold itself among its alternative names:
+    ///     neither a wildcard nor the subject's common name is enough.
     /// - Returns: nil where the text holds no certificate, or a malformed one.
     package init?(chain: [UInt8], for name: String) {
         guard let count = PEMFile.certificates(in: chain), count > 0 else { return nil }
@@ -24,8 +25,9 @@ package struct ServerCertificate: Sendable, Equatable {
             let end = Self.seconds(X509_get0_notAfter(certificate))
         else { return nil }
         (notBefore, notAfter, chainLength) = (begin, end, count)
-        isForName =
-            X509_check_host(certificate, name, name.utf8.count, UInt32(X509_CHECK_FLAG_NO_WILDCARDS), nil) == 1
+        // RFC 9525, 2: clients look at alternative names only.
+        let flags = UInt32(X509_CHECK_FLAG_NO_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT)
+        isForName = X509_check_host(certificate, name, name.utf8.count, flags, nil) == 1
         clearErrors()
     }
 

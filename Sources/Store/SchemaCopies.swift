@@ -72,11 +72,20 @@ struct SchemaCopies {
         }
     }
 
-    /// Removes what one that was killed has left behind.
+    /// Removes what one that was killed has left behind. An operator's files beside it stay.
     private func removeUnfinished() throws {
-        for name in try names() where Int(name.dropFirst(prefix.count)) == nil {
+        for name in try names() {
+            let rest = name.dropFirst(prefix.count)
+            guard let dot = rest.firstIndex(of: "."), Self.number(rest[..<dot]) != nil,
+                ["partial", "partial-journal", "partial-wal", "partial-shm"].contains(rest[dot...].dropFirst())
+            else { continue }
             try FileManager.default.removeItem(atPath: "\(directory)/\(name)")
         }
+    }
+
+    /// Nil for text that no copy's number is written as.
+    private static func number(_ text: Substring) -> Int? {
+        Int(text).flatMap { String($0) == text ? $0 : nil }
     }
 
     /// Those of a newer schema are of a version that was given up.
@@ -96,7 +105,7 @@ struct SchemaCopies {
         }
     }
 
-    private func numbers() throws -> [Int] { try names().compactMap { Int($0.dropFirst(prefix.count)) } }
+    private func numbers() throws -> [Int] { try names().compactMap { Self.number($0.dropFirst(prefix.count)) } }
 
     private func names() throws -> [String] {
         try FileManager.default.contentsOfDirectory(atPath: directory).filter { $0.hasPrefix(prefix) }

@@ -43,4 +43,13 @@ struct CertificateRequestTests {
         #expect(ServerCertificate(chain: certificate, for: "other.example.com")?.isForName == false)
         #expect(ServerCertificate(chain: Array("x".utf8), for: "api.example.com") == nil)
     }
+
+    @Test("A common name alone makes no certificate one for a name (RFC 9525, 2)")
+    func commonName() throws {
+        let text = try Self.openssl(
+            "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", "/dev/null",
+            "-subj", "/CN=api.example.com", "-days", "2", input: [])
+        let read = try #require(ServerCertificate(chain: Array(text.utf8), for: "api.example.com"))
+        #expect(!read.isForName)
+    }
 }

@@ -1,4 +1,5 @@
 import Cryptography
+import Encoding
 import Testing
 
 @testable import ACME
@@ -38,29 +39,159 @@ struct RenewalScheduleTests {
         #expect(count == 4)
     }
 
+    private static let directory = "https://ca.test/dir"
+
+    /// A certificate of `a.test`, with its begin and its end.
+    private struct Made {
+        let chain: [UInt8]
+        let key: Secret
+        let read: ServerCertificate
+
+        init() throws {
+            let signer = try P256SigningKey.generate()
+            let chain = try signer.challengeCertificate(for: "a.test", digest: SHA256.hash([]))
+            let read = try #require(ServerCertificate(chain: chain, for: "a.test"))
+            (self.chain, self.read) = (chain, read)
+            key = try signer.privateKeyPEM()
+        }
+
+        func obtained(
+            at time: Int64, from directory: String = RenewalScheduleTests.directory
+        ) -> ObtainedCertificate {
+            ObtainedCertificate(name: "a.test", directory: directory, chain: chain, key: key, obtainedAt: time)
+        }
+    }
+
+    private static func dueAt(_ certificate: ObtainedCertificate?, _ failure: ACMEState.Failure? = nil) -> Int64 {
+        RenewalSchedule.dueAt("a.test", certificate, failure, directory: directory)
+    }
+
     @Test("A certificate is renewed after two thirds of its life, and a failure's wait holds")
     func renewal() throws {
-        let name = "a.test"
-        let key = try P256SigningKey.generate()
-        let chain = try key.challengeCertificate(for: name, digest: SHA256.hash([]))
-        let read = try #require(ServerCertificate(chain: chain, for: name))
-        let certificate = ObtainedCertificate(name: name, chain: chain, key: try key.privateKeyPEM(), obtainedAt: 0)
-        let due = RenewalSchedule.dueAt(name, certificate, nil)
-        let life = read.notAfter - read.notBefore
-        #expect((life / 3 * 2...life / 3 * 2 + life / 20).contains(due - read.notBefore))
-        let failure = ACMEState.Failure(name: name, count: 1, nextAt: due + 7, lastAt: due, error: "")
-        #expect(RenewalSchedule.dueAt(name, certificate, failure) == due + 7)
-        #expect(RenewalSchedule.dueAt(name, nil, failure) == due + 7)
-        #expect(RenewalSchedule.dueAt(name, nil, nil) < 0)
+        let made = try Made()
+        let certificate = made.obtained(at: 0)
+        let due = Self.dueAt(certificate)
+        let life = made.read.notAfter - made.read.notBefore
+        #expect((life / 3 * 2...life / 3 * 2 + life / 20).contains(due - made.read.notBefore))
+        let failure = ACMEState.Failure(name: "a.test", count: 1, nextAt: due + 7, lastAt: due, error: "")
+        #expect(Self.dueAt(certificate, failure) == due + 7)
+        #expect(Self.dueAt(nil, failure) == due + 7)
+        #expect(Self.dueAt(nil) < 0)
+    }
+
+    @Test("A certificate that the directory made earlier is not renewed at once")
+    func backdated() throws {
+        let made = try Made()
+        let left: Int64 = 3600
+        let obtainedAt = made.read.notAfter - left
+        let due = Self.dueAt(made.obtained(at: obtainedAt)) - obtainedAt
+        #expect((left / 3 * 2...left / 3 * 2 + left / 20).contains(due))
+        #expect(Self.dueAt(made.obtained(at: made.read.notAfter - 3)) == made.read.notAfter + 7)
+        #expect(Self.dueAt(made.obtained(at: made.read.notAfter + 100)) >= made.read.notAfter + 110)
+    }
+
+    @Test("Another directory's certificate is replaced soon")
+    func otherDirectory() throws {
+        let made = try Made()
+        let obtainedAt = made.read.notBefore + 5
+        #expect(Self.dueAt(made.obtained(at: obtainedAt, from: "https://staging.test/dir")) == obtainedAt + 300)
+        #expect(Self.dueAt(made.obtained(at: obtainedAt)) > obtainedAt + 300)
+    }
+
+    // MARK: Several names
+
+    private static func state(_ failures: [(name: String, count: Int64, lastAt: Int64)]) -> ACMEState {
+        var state = ACMEState()
+        for (name, count, lastAt) in failures {
+            state.keep(ACMEState.Failure(name: name, count: count, nextAt: lastAt + 10, lastAt: lastAt, error: ""))
+        }
+        return state
+    }
+
+    private static func due(_ names: [String], in state: ACMEState, now: Int64) -> [String] {
+        RenewalSchedule.due(names, in: state, directory: directory, now: now)
+    }
+
+    @Test("The names that fail most have their turn last")
+    func turns() {
+        let state = Self.state([("a", 3, 50), ("b", 1, 40), ("c", 1, 30), ("d", 0, 0), ("e", 0, 95)])
+        #expect(Self.due(["a", "b", "c", "d", "e", "f"], in: state, now: 100) == ["d", "f", "c", "b", "a"])
+    }
+
+    static let lasting: [ACMEError] = [
+        .rateLimited(problem("rateLimited"), retryAfter: 604_800), .unreachable("500", retryAfter: 86_400),
+        .refused(problem("unauthorized")), .foreignURL,
+    ]
+
+    @Test("A name that always fails keeps no other from being ordered", arguments: lasting)
+    func isolation(error: ACMEError) {
+        var (state, time): (ACMEState, Int64) = (ACMEState(), 1_000_000)
+        var ordered: [String] = []
+        for _ in 0..<2 {
+            let due = Self.due(["bad", "b", "c"].filter { !ordered.contains($0) }, in: state, now: time)
+            for name in due {
+                guard name == "bad" else {
+                    ordered.append(name)
+                    continue
+                }
+                let failures = RenewalSchedule.failures(
+                    after: error, of: name, among: due.filter { !ordered.contains($0) }, in: state,
+                    isOfAccount: false, at: time)
+                for failure in failures { state.keep(failure) }
+                break
+            }
+            time += 3600
+        }
+        #expect(ordered == ["b", "c"], "\(error)")
+        #expect(state.failure(of: "bad")?.count ?? 0 >= 1 && state.failure(of: "b")?.count ?? 0 == 0)
+    }
+
+    @Test("A directory that fails each order is asked less and less often, whichever name has its turn")
+    func rounds() {
+        var (state, time): (ACMEState, Int64) = (ACMEState(), 1_000_000)
+        var waits: [Int64] = []
+        for _ in 0..<5 {
+            let due = Self.due(["a", "b", "c"], in: state, now: time)
+            let failures = RenewalSchedule.failures(
+                after: .unreachable("500"), of: due[0], among: due, in: state, isOfAccount: false, at: time)
+            for failure in failures { state.keep(failure) }
+            let next = state.failures.map(\.nextAt).min() ?? time
+            waits.append(next - time)
+            time = next
+        }
+        #expect(waits == [10, 20, 40, 80, 160])
+    }
+
+    @Test("An error of the account or the directory is one of all names, with the wait that it asks for")
+    func account() {
+        let state = Self.state([("b", 2, 50)])
+        let failures = RenewalSchedule.failures(
+            after: .unreachable("away", retryAfter: 90), of: "a", among: ["a", "b"], in: state, isOfAccount: true,
+            at: 100)
+        #expect(failures.map(\.name) == ["a", "b"] && failures.map(\.count) == [1, 3])
+        #expect(failures.map(\.nextAt) == [190, 190] && failures.map(\.lastAt) == [100, 100])
+    }
+
+    @Test("An error of one name is that name's")
+    func ownError() {
+        let failures = RenewalSchedule.failures(
+            after: .notValidated(Self.problem("dns")), of: "a", among: ["a", "b"], in: ACMEState(), isOfAccount: false,
+            at: 100)
+        #expect(failures.map(\.name) == ["a"] && failures.map(\.nextAt) == [400])
     }
 }
 
 @Suite("The stored state")
 struct ACMEStateTests {
+    private static func certificate(_ name: String, _ obtainedAt: Int64, chain: [UInt8] = []) -> ObtainedCertificate {
+        ObtainedCertificate(
+            name: name, directory: "https://ca.test/dir", chain: chain, key: Secret("k"), obtainedAt: obtainedAt)
+    }
+
     private static var state: ACMEState {
         var state = ACMEState()
         state.account = .init(directory: "https://ca.test/dir", key: Secret("key"), url: nil, contacts: ["a@b.test"])
-        state.keep(ObtainedCertificate(name: "a.test", chain: Array("chain\n".utf8), key: Secret("k"), obtainedAt: 5))
+        state.keep(certificate("a.test", 5, chain: Array("chain\n".utf8)))
         state.keep(ACMEState.Failure(name: "b.test", count: 2, nextAt: 9, lastAt: 8, error: "why \"so\""))
         let challenge = ACMEChallenge(type: .http, name: "b.test", token: "t", keyAuthorization: "t.x")
         state.pending = [.init(challenge: challenge, endsAt: 10)]
@@ -82,8 +213,33 @@ struct ACMEStateTests {
     @Test("A certificate takes the place of the one before, and ends the failures of its name")
     func keeping() {
         var state = Self.state
-        state.keep(ObtainedCertificate(name: "b.test", chain: [], key: Secret("k"), obtainedAt: 6))
-        state.keep(ObtainedCertificate(name: "b.test", chain: [], key: Secret("k"), obtainedAt: 7))
+        state.keep(Self.certificate("b.test", 6))
+        state.keep(Self.certificate("b.test", 7))
         #expect(state.certificates.map(\.obtainedAt) == [5, 7] && state.failures.isEmpty)
+    }
+
+    @Test("Names that are not ordered any more leave nothing behind that is over")
+    func pruning() throws {
+        var state = Self.state
+        let chain = try P256SigningKey.generate().challengeCertificate(for: "old.test", digest: SHA256.hash([]))
+        let end = try #require(ServerCertificate(chain: chain, for: "old.test")).notAfter
+        state.keep(Self.certificate("old.test", 5, chain: chain))
+        let whole = state
+        state.prune(names: ["a.test", "b.test", "old.test"], now: 9)
+        #expect(state == whole)
+        state.prune(names: ["a.test", "b.test"], now: end - 1)
+        #expect(state.certificates.map(\.name) == ["a.test", "old.test"] && state.pending.isEmpty)
+        #expect(state.failures.map(\.name) == ["b.test"])
+        state.prune(names: ["a.test"], now: end)
+        #expect(state.certificates.map(\.name) == ["a.test"] && state.failures.isEmpty)
+    }
+
+    @Test("A certificate that was stored without its directory is another directory's")
+    func withoutDirectory() throws {
+        let text =
+            #"{"acme":1,"certificates":[{"name":"a","chain":"","key":"k","obtained_at":1}],"#
+            + #""failures":[],"pending":[]}"#
+        let state = try ACMEState(decoding: Array(text.utf8))
+        #expect(state.certificates.map(\.directory) == [""])
     }
 }

@@ -29,7 +29,7 @@ struct SealedTextTests {
         case .refreshToken: return try Fixture.sealedText()
         case .challenge: return try challenge().sealed(with: ring, poolID: Fixture.poolID)
         case .device: return try device.sealed(with: ring, poolID: Fixture.poolID)
-        case .answer, .session, .appleToken, .hostedSignIn, .authorizationCode, .shared, .keyRing:
+        case .answer, .session, .appleToken, .hostedSignIn, .authorizationCode, .shared, .keyRing, .certificates:
             return try SealedText.seal([1], as: purpose, with: ring, poolID: Fixture.poolID)
         case .nonce:
             return try AppleNonce(expiresAt: 1, random: [UInt8](repeating: 1, count: 16))

@@ -171,8 +171,18 @@ def test_what_may_not_go_on_does_not_reach_the_backend(fronted, own_recorder, is
     # Other names than its own.
     for name in ["X-Original-URL", "X-Rewrite-URL", "X-HTTP-Method-Override", "X-Forwarded-Path", "X-Host"]:
         assert through(front, "GET", "/recorded/public/x", {name: "/recorded/required/x"}).status in (200, 403), name
+    for name in ["X-Original-Method", "X-Forwarded-Host", "X-Forwarded-Method", "X-Forwarded-Uri", "Forwarded", "X-Real-IP"]:
+        assert through(front, "GET", "/recorded/public/x", {name: "invented.test"}).status in (200, 400, 403), name
+    for name in ["X-Accel-Redirect", "X-Sendfile", "X-Middleware-Subrequest"]:
+        assert through(front, "GET", "/recorded/public/x", {name: "/etc/passwd"}).status == 403, name
+    assert own_recorder.requests
+    dangerous = {
+        "x-http-method-override", "x-rewrite-url", "x-original-url", "x-original-method", "x-forwarded-uri",
+        "x-forwarded-method", "forwarded", "x-host", "x-accel-redirect", "x-sendfile", "x-middleware-subrequest",
+    }  # fmt: skip
     for request in own_recorder.requests:
-        assert "x-http-method-override" not in request.names and "x-rewrite-url" not in request.names
+        assert not dangerous & {name.lower() for name in request.names}, request.names
+        assert "invented.test" not in str(request.headers)
 
 
 def test_a_client_cannot_choose_the_request_that_is_judged(fronted, own_recorder):

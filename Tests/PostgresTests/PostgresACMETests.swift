@@ -9,7 +9,7 @@ extension PostgresTests {
         @Test("A version follows the one before and no other, and a known one is not read again")
         func versions() async throws {
             let database = try await RecordsDatabase()
-            let (records, other) = (PostgresACME(database.store), PostgresACME(try database.other()))
+            let (records, other) = (PostgresACME(database.store), PostgresACME(database.other()))
             #expect(try await records.state(otherThan: 0) == nil)
             let steps: [(version: Int64, isTaken: Bool)] = [
                 (2, false), (1, true), (1, false), (3, false), (2, true), (2, false), (3, true),

@@ -133,6 +133,9 @@ package actor ACMEClient {
 
     // MARK: Requests
 
+    /// Makes sure that the directory is there, so that its errors are known before those of an order.
+    func readDirectory() async throws(ACMEError) { _ = try await currentDirectory() }
+
     private func currentDirectory() async throws(ACMEError) -> ACMEDirectory {
         if let directory { return directory }
         let response = try await send(

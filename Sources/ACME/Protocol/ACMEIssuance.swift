@@ -24,8 +24,8 @@ package struct ACMEChallenge: Sendable, Equatable {
         self.keyAuthorization = keyAuthorization
     }
 
-    /// The answer to a handshake (RFC 8737, 3): a certificate with the digest of the key authorization. Each gateway makes
-    /// its own. Nil where OpenSSL fails.
+    /// The answer to a handshake (RFC 8737, 3): a certificate with the digest of the key authorization. Each gateway
+    /// makes its own. Nil where OpenSSL fails.
     package var certificate: (chain: [UInt8], key: Secret)? {
         let digest = SHA256.hash(Array(keyAuthorization.utf8))
         guard let key = try? P256SigningKey.generate(), let pem = try? key.privateKeyPEM(),
@@ -55,6 +55,14 @@ struct ACMEIssuance: Sendable {
     let challenge: ACMEChallengeType
     /// Seconds since 1970.
     let now: @Sendable () -> Int64
+    /// Whether listeners can use a chain, in PEM, with its key.
+    let canServe: @Sendable (_ chain: [UInt8], _ key: Secret) -> Bool
+
+    /// Of a chain, in bytes and certificates.
+    private static let longestChain = 1 << 15
+    private static let mostCertificates = 10
+    /// How far a certificate's begin may be ahead of this clock, in seconds.
+    private static let clockDifference: Int64 = 86_400
 
     /// How often a state is asked for until it has changed, and the waits between in seconds.
     private static let polls = 40
@@ -96,12 +104,20 @@ struct ACMEIssuance: Sendable {
     private func download(_ url: String, _ key: P256SigningKey) async throws -> Issued {
         try await stage.goOn()
         let chain = try await client.get(url).body
+        guard chain.count <= Self.longestChain else { throw ACMEError.malformed("the chain is too long") }
         let pem = try cryptographically("PEM") { () throws(CryptographyError) in try key.privateKeyPEM() }
         guard let certificate = ServerCertificate(chain: chain, for: name), PEMFile.isKey(pem, of: chain) == true else {
             throw ACMEError.malformed("the certificate is not of the key that was sent")
         }
+        guard certificate.chainLength <= Self.mostCertificates else {
+            throw ACMEError.malformed("the chain has too many certificates")
+        }
         guard certificate.isForName else { throw ACMEError.malformed("the certificate is for another name") }
         guard certificate.notAfter > now() else { throw ACMEError.malformed("the certificate has expired") }
+        guard certificate.notBefore <= now() + Self.clockDifference else {
+            throw ACMEError.malformed("the certificate is not valid yet")
+        }
+        guard canServe(chain, pem) else { throw ACMEError.malformed("the certificate cannot be used for TLS") }
         return Issued(chain: chain, key: pem, certificate: certificate)
     }
 
@@ -122,8 +138,8 @@ struct ACMEIssuance: Sendable {
         let answer = ACMEChallenge(
             type: challenge, name: name, token: offered.token,
             keyAuthorization: JSONWebSignature.keyAuthorization(offered.token, client.key))
-        try await stage.present(answer)
         do {
+            try await stage.present(answer)
             try await stage.goOn()
             _ = try await client.post(offered.url, .object([:]))
             try await awaitValidation(url)

@@ -5,14 +5,17 @@ internal import Encoding
 package struct ObtainedCertificate: Sendable, Equatable {
     /// The host name that it is for, in lower case.
     package let name: String
+    /// The URL of the directory that it is from.
+    package let directory: String
     /// PEM: the certificate first, then those that lead to its root.
     package let chain: [UInt8]
     package let key: Secret
     /// Seconds since 1970.
     package let obtainedAt: Int64
 
-    package init(name: String, chain: [UInt8], key: Secret, obtainedAt: Int64) {
+    package init(name: String, directory: String, chain: [UInt8], key: Secret, obtainedAt: Int64) {
         self.name = name
+        self.directory = directory
         self.chain = chain
         self.key = key
         self.obtainedAt = obtainedAt
@@ -33,9 +36,11 @@ package struct ACMEState: Sendable, Equatable {
     /// The attempts at a name's certificate that have failed since the last success.
     struct Failure: Sendable, Equatable {
         var name: String
+        /// 0 for a name that only waits because another one's order failed.
         var count: Int64
         /// When the next attempt may be made; seconds since 1970.
         var nextAt: Int64
+        /// When the last attempt was made; 0 for none.
         var lastAt: Int64
         var error: String
     }
@@ -69,6 +74,24 @@ package struct ACMEState: Sendable, Equatable {
         failures.removeAll { $0.name.hasSameBytes(as: failure.name) }
         failures.append(failure)
     }
+
+    /// How long the failures of a name that is no longer ordered are stored, in seconds. Another gateway may still
+    /// order it, and no wait is longer.
+    private static let failuresStay: Int64 = 604_800
+
+    /// Drops all that is of no more use: challenges whose time is over, and of names that are not ordered any more
+    /// the certificates that have expired and old failures.
+    ///
+    /// - Parameter names: all that are ordered.
+    mutating func prune(names: [String], now: Int64) {
+        let ordered = Set(names.exact)
+        pending.removeAll { $0.endsAt <= now }
+        failures.removeAll { !ordered.contains($0.name.exact) && $0.lastAt < now - Self.failuresStay }
+        certificates.removeAll { certificate in
+            guard !ordered.contains(certificate.name.exact) else { return false }
+            return (ServerCertificate(chain: certificate.chain, for: certificate.name)?.notAfter ?? .min) <= now
+        }
+    }
 }
 
 /// The form in which the state is stored: JSON.
@@ -76,6 +99,8 @@ extension ACMEState {
     struct Damaged: Error {}
 
     private static let form: Int64 = 1
+    /// In bytes: a longer one is neither stored nor read.
+    static let longest = 1 << 24
 
     func encoded() -> [UInt8] {
         let whole: JSONObject = [
@@ -85,6 +110,7 @@ extension ACMEState {
                 certificates.map { certificate in
                     [
                         "name": .string(certificate.name),
+                        "directory": .string(certificate.directory),
                         "chain": .string(String(decoding: certificate.chain, as: UTF8.self)),
                         "key": .string(certificate.key.exposeText()),
                         "obtained_at": .number(JSONNumber(certificate.obtainedAt)),
@@ -120,7 +146,7 @@ extension ACMEState {
     }
 
     init(decoding bytes: [UInt8]) throws(Damaged) {
-        guard let json = try? JSON.parse(bytes, limits: JSONLimits(maximumBytes: 1 << 24)),
+        guard let json = try? JSON.parse(bytes, limits: JSONLimits(maximumBytes: Self.longest)),
             json["acme"]?.integerValue == Self.form
         else { throw Damaged() }
         if let account = json["account"], account.objectValue != nil {
@@ -149,7 +175,10 @@ extension ObtainedCertificate {
         guard let name = json["name"]?.stringValue, let chain = json["chain"]?.stringValue,
             let key = json["key"]?.stringValue, let obtainedAt = json["obtained_at"]?.integerValue
         else { return nil }
-        self.init(name: name, chain: Array(chain.utf8), key: Secret(key), obtainedAt: obtainedAt)
+        // Earlier versions did not store the directory. Such a certificate is renewed soon.
+        self.init(
+            name: name, directory: json["directory"]?.stringValue ?? "", chain: Array(chain.utf8), key: Secret(key),
+            obtainedAt: obtainedAt)
     }
 }
 

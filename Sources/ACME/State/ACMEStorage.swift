@@ -34,7 +34,8 @@ package struct ACMEStateFile: ACMEStorage {
     package var isShared: Bool { false }
 
     package init(stateDirectory: String) {
-        file = OwnerOnlyFile(path: "\(stateDirectory)/\(StateDirectory.acmeFileName)")
+        file = OwnerOnlyFile(
+            path: "\(stateDirectory)/\(StateDirectory.acmeFileName)", maximumBytes: ACMEState.longest)
     }
 
     package func read() async throws -> ACMEState { try readNow() }

@@ -49,6 +49,16 @@ package final class SharedACMEState: ACMEStorage {
         return found
     }
 
+    /// Forgets what was known. Without a row, as after an operator has deleted it, the next version is the first.
+    private func readAnew() async throws {
+        var found = Known()
+        if let record = try await records.state(otherThan: found.version) {
+            found = Known(version: record.version, state: try open(record))
+        }
+        let newest = found
+        known.withLock { $0 = newest }
+    }
+
     package func update(_ change: @Sendable (inout ACMEState) -> Void) async throws -> ACMEState {
         for _ in 0..<Self.tries {
             let before = try await newest()
@@ -56,7 +66,10 @@ package final class SharedACMEState: ACMEStorage {
             change(&state)
             guard state != before.state else { return state }
             let version = before.version + 1
-            guard try await records.replace(with: sealed(state, version)) else { continue }
+            guard try await records.replace(with: sealed(state, version)) else {
+                try await readAnew()
+                continue
+            }
             let stored = Known(version: version, state: state)
             known.withLock { $0 = stored }
             return state
@@ -82,8 +95,12 @@ package final class SharedACMEState: ACMEStorage {
 
     /// The one version in which a sealed state opens.
     private func sealed(_ state: ACMEState, _ version: Int64) throws -> ACMERecord {
+        let encoded = state.encoded()
+        guard encoded.count <= ACMEState.longest else {
+            throw SharedACMEError("would take \(encoded.count) bytes, which is more than \(ACMEState.longest)")
+        }
         let sealed = try SealedText.seal(
-            state.encoded(), as: .certificates, with: sealingKeys, poolID: "acme \(version)")
+            encoded, as: .certificates, with: sealingKeys, poolID: "acme \(version)")
         return ACMERecord(version: version, sealed: sealed.expose())
     }
 

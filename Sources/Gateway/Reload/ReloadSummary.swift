@@ -78,9 +78,9 @@ struct ReloadSummary: Equatable {
 
     /// The sections that ``listeners``, ``issuers``, ``upstreams`` and ``routes`` leave out.
     private static let otherSections = [
-        "acme", "key_sets", "sign_in", "direct_cognito", "account_limits", "trusted_proxies", "identity", "audit",
-        "user_sync",
-        "limits", "drain_timeout", "logging", "tracing",
+        "acme", "admin", "key_sets", "sign_in", "direct_cognito", "account_limits", "trusted_proxies", "identity",
+        "audit",
+        "user_sync", "limits", "drain_timeout", "logging", "tracing",
     ]
 
     /// The sections with a changed value. A secret that is only another one is reported by ``secrets``.
@@ -92,11 +92,18 @@ struct ReloadSummary: Equatable {
     private struct ListenerValue: Equatable {
         var http2: Bool
         var tls: TLSParameters?
+        var proxies: [IPNetwork]
+        var serverNames: [String]?
+        var httpsPort: Int?
+        var authorization: ExternalAuthorizationSettings?
     }
 
     private static func listeners(_ snapshot: ConfigurationSnapshot) -> Named<ListenerValue> {
         snapshot.settings.listeners.map {
-            ("\($0.address)", ListenerValue(http2: $0.http2, tls: Wiring.parameters($0, snapshot.obtained)))
+            let value = ListenerValue(
+                http2: $0.http2, tls: Wiring.parameters($0, snapshot.obtained), proxies: $0.proxies,
+                serverNames: $0.serverNames, httpsPort: $0.httpsPort, authorization: $0.authorization)
+            return ("\($0.address)", value)
         }
     }
 

@@ -27,7 +27,11 @@ extension SnapshotMaker {
         let service = CertificateService(
             order, storage: try Self.storage(settings, store),
             fetcher: TracedFetcher(LoggedFetcher(fetcher, logger), name: "ACME", tracing: tracing), logger: logger,
-            now: { WallClock.seconds() }
+            now: { WallClock.seconds() },
+            canServe: { chain, key in
+                let parameters = TLSParameters(certificates: [TLSCertificate(chain: chain, key: key)])
+                return (try? ListenerTLS(parameters)) != nil
+            }
         ) { [challenges] pending in
             challenges.set(
                 responses: pending.filter { $0.type == .http }.map { ($0.token, $0.keyAuthorization) },

@@ -31,6 +31,8 @@ extension Wiring {
     ) throws(SettingsErrors) -> [ListenerSettings] {
         zip(settings.listeners, try tls(settings.listeners, known: knownTLS, obtained: obtained)).map { listener, tls in
             var made = self.listener(listener, tls, settings)
+            // A response to a challenge would be a decision that nobody has made.
+            guard made.authorization == nil else { return made }
             switch settings.acme?.challenge {
             case .http where tls == nil: made.challenges = challenges
             case .tlsALPN where tls != nil: made.challenges = challenges

@@ -2,8 +2,8 @@ internal import NIOCore
 internal import NIOSSL
 internal import NIOTLS
 
-/// Looks at a handshake's first message while challenges are pending. One that asks for a challenge gets its certificate,
-/// and the connection ends with the handshake (RFC 8737, 3). All others begin as if nobody had looked.
+/// Looks at a handshake's first message while challenges are pending. One that asks for a challenge gets its
+/// certificate, and the connection ends with the handshake (RFC 8737, 3). All others begin as if nobody had looked.
 final class ChallengeHandshake: ChannelInboundHandler, RemovableChannelHandler, TimedConnection {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
@@ -15,6 +15,7 @@ final class ChallengeHandshake: ChannelInboundHandler, RemovableChannelHandler, 
     /// Adds the handlers of an ordinary connection behind this one.
     private let install: (ChannelHandlerContext) throws -> Void
     private var input = ByteBuffer()
+    private var reads = 0
     private var isDecided = false
     private var context: ChannelHandlerContext?
 
@@ -45,12 +46,16 @@ final class ChallengeHandshake: ChannelInboundHandler, RemovableChannelHandler, 
 
     // MARK: The first message
 
+    /// After so many reads a message is left to TLS, because each read begins with its first byte again.
+    private static let mostReads = 64
+
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard !isDecided else { return context.fireChannelRead(data) }
         var bytes = unwrapInboundIn(data)
         input.writeBuffer(&bytes)
+        reads += 1
         switch ClientHello.read(Array(input.readableBytesView)) {
-        case .incomplete: break
+        case .incomplete: if reads >= Self.mostReads { proceed(nil, context) }
         case .complete(let hello): proceed(challenges.context(for: hello), context)
         case .other: proceed(nil, context)
         }

@@ -57,8 +57,8 @@ package final class PendingChallenges: Sendable {
     /// Whether a handshake may be one of a challenge.
     var awaitsHandshakes: Bool { pending.withLock { !$0.contexts.isEmpty } }
 
-    /// The context that answers a handshake; nil for one that is none of a pending challenge. Such a client offers the one protocol
-    /// and no other (RFC 8737, 3).
+    /// The context that answers a handshake; nil for one that is none of a pending challenge. Such a client offers the
+    /// one protocol and no other (RFC 8737, 3).
     func context(for hello: ClientHello) -> NIOSSLContext? {
         guard hello.protocols.count == 1, hello.protocols[0].elementsEqual(Self.tlsProtocol.utf8),
             let name = hello.serverName

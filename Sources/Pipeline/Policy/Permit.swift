@@ -65,7 +65,7 @@ package struct Permit: ~Copyable {
     }
 
     /// Whether a backend that gets the fields that do not pass all the same may take another path, host or method from
-    /// one, or may read one as a header of the gateway's that is spelt otherwise (``HeaderNames/normalised(_:)``).
+    /// one, may skip its checks for one, or may read one as a header of the gateway's that is spelt otherwise (``HeaderNames/normalised(_:)``).
     package var isOverridden: Bool {
         request.headerFields.contains { field in
             guard !passes(field) else { return false }
@@ -73,7 +73,9 @@ package struct Permit: ~Copyable {
             guard name.utf8.allSatisfy(HeaderNames.isPlain) else { return true }
             return switch TrustedHeader.named(name)?.meaning {
             case .path, .host, .method: true
-            case .scheme, .clientAddress, .identity, .internalRedirect, nil: false
+            // Envoy itself adds its own to what it asks.
+            case .internalRedirect: !["x-envoy-", "x-istio-"].contains { name.utf8.starts(with: $0.utf8) }
+            case .scheme, .clientAddress, .identity, nil: false
             }
         }
     }

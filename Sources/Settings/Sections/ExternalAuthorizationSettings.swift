@@ -2,7 +2,7 @@ package import Pipeline
 internal import SettingsReader
 
 /// A listener where a proxy asks whether its requests may go on.
-package struct ExternalAuthorizationSettings: Sendable {
+package struct ExternalAuthorizationSettings: Sendable, Equatable {
     package var proxy: ExternalAuthorization.Proxy
     /// The peers that may ask; not empty.
     package var trusted: [IPNetwork]

@@ -29,13 +29,13 @@ package struct KeyFileError: Error, Equatable, CustomStringConvertible {
 /// A small file that only its owner may read, replaced as a whole or not at all.
 package struct OwnerOnlyFile: Sendable {
     package let path: String
+    private let maximumBytes: Int
 
-    package init(path: String) {
+    /// - Parameter maximumBytes: a larger file is neither read nor written. No file of keys reaches the default.
+    package init(path: String, maximumBytes: Int = 1 << 20) {
         self.path = path
+        self.maximumBytes = maximumBytes
     }
-
-    /// No file of keys is larger.
-    private static let maximumBytes = 1 << 20
 
     private var directory: String { String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]) }
 
@@ -52,7 +52,7 @@ package struct OwnerOnlyFile: Sendable {
         defer { Glibc.close(descriptor) }
         var status = stat()
         guard unsafe fstat(descriptor, &status) == 0 else { throw KeyFileError(path, failed: "cannot be read") }
-        guard status.st_mode & S_IFMT == S_IFREG, status.st_size <= Self.maximumBytes else {
+        guard status.st_mode & S_IFMT == S_IFREG, status.st_size <= maximumBytes else {
             throw KeyFileError(path, "is not a file of keys")
         }
         if let error = StateDirectory.error(ofFile: path, status.st_mode, isSecret: true) { throw error }
@@ -79,6 +79,9 @@ package struct OwnerOnlyFile: Sendable {
     /// - Parameter end: what the name ends in until then.
     /// - Precondition: inside ``locked(_:)``, or `end` is no other writer's.
     package func write(_ bytes: [UInt8], firstAs end: String = ".new") throws(KeyFileError) {
+        guard bytes.count <= maximumBytes else {
+            throw KeyFileError(path, "cannot be written: \(bytes.count) bytes are more than \(maximumBytes)")
+        }
         let temporary = path + end
         // Left behind by a process that was killed while it wrote.
         unsafe unlink(temporary)

@@ -1,0 +1,31 @@
+import Foundation
+import Testing
+
+@testable import ACME
+
+@Suite("The file of the state")
+struct ACMEStateFileTests {
+    /// A failure that takes a little more than a mebibyte.
+    private static func failure(_ number: Int) -> ACMEState.Failure {
+        ACMEState.Failure(
+            name: "\(number).test", count: 1, nextAt: 0, lastAt: 0, error: String(repeating: "x", count: 1 << 20))
+    }
+
+    @Test("A large state is read back, and one that is too large is not written")
+    func sizes() async throws {
+        let directory = NSTemporaryDirectory() + "/gatehouse-acme-\(UUID())"
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        let file = ACMEStateFile(stateDirectory: directory)
+        let stored = try await file.update { state in
+            for number in 0..<3 { state.keep(Self.failure(number)) }
+        }
+        #expect(stored.failures.count == 3)
+        #expect(try await file.read() == stored)
+        await #expect(throws: (any Error).self) {
+            _ = try await file.update { state in
+                for number in 0..<16 { state.keep(Self.failure(number)) }
+            }
+        }
+        #expect(try await file.read() == stored)
+    }
+}
