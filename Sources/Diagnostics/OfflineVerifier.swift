@@ -111,7 +111,7 @@ package struct OfflineVerifier: Sendable {
         if revocations.revokes(token) { return Self.rejected(RejectReason.revoked.rawValue) }
         if let denial = rules.denial(of: token, now: now) { return Self.rejected(denial.rawValue) }
         do {
-            let lines = try identity.lines(for: Identity(token), payload: token.claims)
+            let lines = try identity.lines(for: token)
             return .accepted(issuer: token.issuerName, use: token.tokenUse.rawValue, headers: Self.headers(lines))
         } catch {
             return Self.rejected("identity-too-large")

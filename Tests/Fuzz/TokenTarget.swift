@@ -81,7 +81,7 @@ private func checkSigned(_ header: ArraySlice<UInt8>, _ claims: ArraySlice<UInt8
 /// The header lines made of it say what it says, and are lines.
 private func checkLines(_ token: VerifiedToken) {
     let writer = IdentityLines(claims: [IdentityClaim(header: "X-Any", claim: ClaimPath(["any"]))])
-    guard let lines = try? writer.lines(for: Identity(token), payload: token.claims) else { return }
+    guard let lines = try? writer.lines(for: token) else { return }
     var names: Set<String> = []
     var rest = lines[...]
     while let end = rest.firstIndex(of: UInt8(ascii: "\r")) {

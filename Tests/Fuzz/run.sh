@@ -48,7 +48,7 @@ build_pure() {
     local target=$1 sources module=${1}Fuzz
     local verify=(Sources/Pipeline/{Verify,Revocation}/*.swift
         Sources/Pipeline/Assertion/{Assertion,AssertionKey,IssuedAssertions,PublicJSONWebKey}.swift
-        Sources/Pipeline/Identity/{HeaderName*,Identity,IdentityClaim,IdentityLines,TrustedHeader*}.swift
+        Sources/Pipeline/Identity/{HeaderName*,IdentityClaim,IdentityError,IdentityLines,TrustedHeader*}.swift
         Sources/Pipeline/Policy/{ClaimCondition,ClaimPath,RequirementNumbers,Requirements}.swift)
     case $target in
     RequestPath)

@@ -157,14 +157,65 @@ struct IdentityLinesTests {
         }
     }
 
-    @Test("A verified token's identity is all of its claims that have a header")
-    func fromToken() {
-        let token = VerifiedToken(
-            issuer: "https://i", issuerName: "main", subject: "s-1", tokenUse: .id, clientID: "c1", username: "al",
-            email: "a@b.c", emailVerified: true, groups: ["g"], scopes: ["s"], expires: 17, keyID: "k")
-        let expected = Identity(
-            subject: "s-1", email: "a@b.c", emailVerified: true, username: "al", groups: ["g"], scopes: ["s"],
-            issuer: "https://i", clientID: "c1", tokenUse: .id, expires: 17)
-        #expect(Identity(token) == expected)
+    @Test("The lines of a verified token are those of its claims, however they are spelled")
+    func verifiedTokens() throws {
+        let fixture = try VerifyFixture()
+        let spelled = VerifyFixture.accessClaims.with("scope", nil).with("cognito:groups", nil).text(
+            with: #""username":"Zoë\u0020\u2603","scope":" openid  a%b ","cognito:groups":["a,b",7,"","c\u00e9"]"#,
+            replacing: "username")
+        let token = try #require(
+            fixture.verified(
+                try fixture.token(
+                    headerText: String(decoding: VerifyFixture.header.encoded(), as: UTF8.self),
+                    payloadText: spelled)))
+        #expect(token.username == "Zoë \u{2603}")
+        #expect(token.scopes == ["openid", "a%b"])
+        #expect(token.groups == ["a,b", "", "cé"])
+        let stated = VerifiedToken(
+            issuer: token.issuer, issuerName: token.issuerName, subject: token.subject, tokenUse: token.tokenUse,
+            clientID: token.clientID, username: token.username, email: token.email,
+            emailVerified: token.emailVerified, groups: token.groups, scopes: token.scopes, expires: token.expires,
+            claims: token.claims, keyID: token.keyID)
+        #expect(try IdentityLines().lines(for: token) == IdentityLines().lines(for: stated))
+        #expect(
+            String(decoding: try IdentityLines().lines(for: token), as: UTF8.self).contains(
+                "X-Auth-Groups: a%2Cb,c%C3%A9\r\nX-Auth-Scopes: openid a%25b\r\n"))
+    }
+
+    @Test("What is changed in a token is what its lines say, and the rest stays")
+    func changed() throws {
+        let fixture = try VerifyFixture()
+        let verified = try #require(fixture.verified(try fixture.token()))
+        var token = verified
+        token.claims["username"] = "other"
+        token.email = "a@b.c"
+        #expect(token.username == verified.username && token.groups == verified.groups)
+        #expect(token.email == "a@b.c" && verified.email == nil)
+        #expect(token.claims["username"] == "other")
+    }
+}
+
+/// The caller of a request, as the tests of lines state it.
+struct Identity {
+    var subject: String
+    var email: String?
+    var emailVerified: Bool?
+    var username: String?
+    var groups: [String] = []
+    var scopes: [String] = []
+    var issuer: String
+    var clientID: String
+    var tokenUse: TokenUse
+    var expires: Int64
+}
+
+extension IdentityLines {
+    func lines(for identity: Identity, payload: JSONObject = [:]) throws(IdentityError) -> [UInt8] {
+        try lines(
+            for: VerifiedToken(
+                issuer: identity.issuer, issuerName: "main", subject: identity.subject, tokenUse: identity.tokenUse,
+                clientID: identity.clientID, username: identity.username, email: identity.email,
+                emailVerified: identity.emailVerified, groups: identity.groups, scopes: identity.scopes,
+                expires: identity.expires, claims: payload, keyID: "k"))
     }
 }

@@ -2,9 +2,9 @@
 ///
 /// A value is made of the text when it is asked for: of the many claims of a token few ever are.
 final class JSONDocument: Sendable {
-    private let bytes: [UInt8]
-    private let nodes: [JSONNode]
-    private let texts: [String]
+    let bytes: [UInt8]
+    let nodes: [JSONNode]
+    let texts: [String]
 
     init(_ bytes: [UInt8], limits: JSONLimits) throws(JSONError) {
         // Places are kept in 32 bits.
@@ -37,7 +37,7 @@ final class JSONDocument: Sendable {
     }
 
     /// The index of the node of the value of that member.
-    private func place(of name: borrowing Span<UInt8>, inObjectAt index: Int) -> Int? {
+    func place(of name: borrowing Span<UInt8>, inObjectAt index: Int) -> Int? {
         let (storedBytes, storedNodes) = (bytes, nodes)
         let (bytes, nodes) = (storedBytes.span, storedNodes.span)
         let end = Int(nodes[index].next)

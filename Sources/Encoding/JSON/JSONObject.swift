@@ -4,13 +4,13 @@
 package struct JSONObject: Sendable, ExpressibleByDictionaryLiteral, Sequence {
     package typealias Element = (name: String, value: JSON)
 
-    private enum Content {
+    enum Content {
         case members([Element])
         /// The object of a text that was read, and its place there.
         case read(JSONDocument, Int)
     }
 
-    private var content: Content
+    private(set) var content: Content
 
     package init() { content = .members([]) }
 

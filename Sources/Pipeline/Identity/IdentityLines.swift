@@ -1,4 +1,4 @@
-package import Encoding
+internal import Encoding
 
 /// Writes a verified identity as complete header lines, each header at most once. Made once for a token and kept.
 ///
@@ -41,24 +41,30 @@ package struct IdentityLines: Sendable {
     }
 
     /// The lines, each ended by CR LF. Throws rather than omit or shorten values that the backend decides by.
-    ///
-    /// - Parameter payload: the token's.
-    package func lines(for identity: Identity, payload: JSONObject = [:]) throws(IdentityError) -> [UInt8] {
-        guard !identity.subject.isEmpty else { throw .emptySubject }
+    package func lines(for token: VerifiedToken) throws(IdentityError) -> [UInt8] {
+        guard !token.subject.isEmpty else { throw .emptySubject }
         var lines: [UInt8] = []
         lines.reserveCapacity(512)
-        try append(.subject, to: &lines) { Self.append(identity.subject, to: &$0) }
-        try append(.email, to: &lines) { Self.append(identity.email ?? "", to: &$0) }
-        if let verified = identity.emailVerified {
+        try append(.subject, to: &lines) { Self.append(token.subject, to: &$0) }
+        try append(.email, to: &lines) { lines in token.withEmail { Self.append($0, to: &lines) } }
+        if let verified = token.emailVerified {
             try append(.emailVerified, to: &lines) { $0.append(verified ? "true" : "false") }
         }
-        try append(.username, to: &lines) { Self.append(identity.username ?? "", to: &$0) }
-        try append(.groups, to: &lines) { Self.append(identity.groups, joinedBy: UInt8(ascii: ","), to: &$0) }
-        try append(.scopes, to: &lines) { Self.append(identity.scopes, joinedBy: UInt8(ascii: " "), to: &$0) }
-        try append(.issuer, to: &lines) { Self.append(identity.issuer, to: &$0) }
-        try append(.client, to: &lines) { Self.append(identity.clientID, to: &$0) }
-        try append(.tokenUse, to: &lines) { $0.append(identity.tokenUse.rawValue) }
-        try append(.expires, to: &lines) { $0.append(String(identity.expires)) }
+        try append(.username, to: &lines) { lines in token.withUsername { Self.append($0, to: &lines) } }
+        try append(.groups, to: &lines) { lines in
+            let start = lines.count
+            token.forEachGroup { Self.append($0, behind: UInt8(ascii: ","), from: start, to: &lines) }
+        }
+        try append(.scopes, to: &lines) { lines in
+            let start = lines.count
+            token.forEachScope { Self.append($0, behind: UInt8(ascii: " "), from: start, to: &lines) }
+        }
+        try append(.issuer, to: &lines) { Self.append(token.issuer, to: &$0) }
+        try append(.client, to: &lines) { Self.append(token.clientID, to: &$0) }
+        try append(.tokenUse, to: &lines) { $0.append(token.tokenUse.rawValue) }
+        try append(.expires, to: &lines) { $0.append(String(token.expires)) }
+        guard !claims.isEmpty else { return lines }
+        let payload = token.claims
         for claim in claims {
             try Self.append("", claim.header, to: &lines) { claim.appendValue(in: payload, to: &$0) }
         }
@@ -92,21 +98,36 @@ package struct IdentityLines: Sendable {
 
     /// Appends those that aren't empty in the encoding described above, each also without the separator.
     static func append(_ values: [String], joinedBy separator: UInt8, to lines: inout [UInt8]) {
-        var isFirst = true
-        for value in values where !value.isEmpty {
-            if !isFirst { lines.append(separator) }
-            isFirst = false
-            append(value, alsoEncoding: separator, to: &lines)
-        }
+        let start = lines.count
+        for value in values { append(value.utf8.span, behind: separator, from: start, to: &lines) }
+    }
+
+    /// The same for one of them.
+    ///
+    /// - Parameter start: where the first one begins.
+    private static func append(
+        _ value: borrowing Span<UInt8>, behind separator: UInt8, from start: Int, to lines: inout [UInt8]
+    ) {
+        guard !value.isEmpty else { return }
+        if lines.count > start { lines.append(separator) }
+        append(value, alsoEncoding: separator, to: &lines)
+    }
+
+    private static func append(_ value: String, to lines: inout [UInt8]) {
+        append(value.utf8.span, to: &lines)
     }
 
     /// Appends the value's UTF-8 in the encoding described above.
-    private static func append(_ value: String, alsoEncoding separator: UInt8? = nil, to lines: inout [UInt8]) {
-        let bytes = value.utf8.span
+    private static func append(
+        _ bytes: borrowing Span<UInt8>, alsoEncoding separator: UInt8? = nil, to lines: inout [UInt8]
+    ) {
         var index = 0
         while index < bytes.count, isPlain(bytes, index), bytes[index] != separator { index += 1 }
         // Nearly every value is as it is.
-        guard index < bytes.count else { return lines.append(value) }
+        guard index < bytes.count else {
+            unsafe bytes.withUnsafeBufferPointer { unsafe lines.append(contentsOf: $0) }
+            return
+        }
         for index in bytes.indices {
             let byte = bytes[index]
             if isPlain(bytes, index), byte != separator {

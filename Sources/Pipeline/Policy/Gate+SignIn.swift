@@ -28,7 +28,7 @@ extension Gate {
     ) throws(Refusal) -> [UInt8] {
         // Nothing but a verifier makes a proof.
         guard token.proof != nil else { throw Refusal(.internalFailure, reason: .token(.badSignature)) }
-        guard var lines = try? identity.lines(for: Identity(token), payload: token.claims) else {
+        guard var lines = try? identity.lines(for: token) else {
             throw .tokenInvalid(reason: .request(.identityTooLarge))
         }
         if let assertion {

@@ -227,7 +227,7 @@ package struct Gate: Sendable {
         lacksAttributes: Bool
     ) -> Verification {
         do {
-            let lines = try identity.lines(for: Identity(verified), payload: verified.claims)
+            let lines = try identity.lines(for: verified)
             let assertions = audiences.count * IssuedAssertions.cost(ofLines: lines.count)
             guard
                 let entry = cache.insert(

@@ -1,3 +1,4 @@
+internal import Cryptography
 internal import Encoding
 
 /// The claims of a token whose signature is right, against what its issuer's profile demands (RFC 7519, 4.1).
@@ -10,17 +11,25 @@ struct ClaimsCheck {
 
     /// The token these claims make. `expired` is thrown only when nothing else is wrong, because it alone is told to
     /// the client.
-    func verified(_ claims: JSONObject, keyID: String) throws(RejectReason) -> VerifiedToken {
+    ///
+    /// - Parameters:
+    ///   - key: the one that signed it, of the key set of this generation.
+    ///   - index: the issuer's place in ``TokenVerifier/issuers``.
+    func verified(
+        _ claims: JSONObject, keyID: String, by key: VerificationKey, generation: UInt64, issuerIndex index: Int
+    ) throws(RejectReason) -> VerifiedToken {
         guard let expires = claims["exp"]?.numberValue?.numericDate else { throw .expiryInvalid }
         let issuedAt = try requirePast(claims)
         let subject = try subject(claims)
         let (tokenUse, clientID) = try kind(of: claims)
         guard now < expires + issuer.skew + issuer.grace else { throw .expired }
         return VerifiedToken(
-            issuer: issuer.issuer, issuerName: issuer.name, subject: subject, tokenUse: tokenUse, clientID: clientID,
-            username: username(claims, tokenUse), email: claims["email"]?.stringValue,
-            emailVerified: claims["email_verified"]?.flagValue, groups: groups(claims), scopes: scopes(claims),
-            expires: expires, issuedAt: issuedAt, claims: plain(claims), keyID: keyID)
+            of: issuer, subject: subject, tokenUse: tokenUse, clientID: clientID,
+            user: UserClaims(issuer.profile, tokenUse), expires: expires, issuedAt: issuedAt, claims: plain(claims),
+            keyID: keyID,
+            proof: TokenProof(
+                issuerIndex: index, key: key, generation: generation,
+                endsAt: expires + issuer.skew + issuer.grace))
     }
 
     /// `nbf` and `iat` may be missing; where they are, they must not lie in the future.

@@ -1,37 +1,72 @@
 internal import Encoding
 
-/// Claims that the profiles' tokens give different names.
-extension ClaimsCheck {
-    func username(_ claims: JSONObject, _ use: TokenUse) -> String? {
-        switch issuer.profile {
-        case .cognito: claims[use == .access ? "username" : "cognito:username"]?.stringValue
-        case .apple: nil
-        case .openID, .gatehouse: claims["preferred_username"]?.stringValue
+/// The claims by which an issuer's tokens say who the user is and what they may.
+enum UserClaims: Sendable {
+    case cognitoAccess
+    case cognitoID
+    case apple
+    case openID(groups: ClaimPath)
+    case gatehouse
+
+    static let email = "email"
+    static let emailVerified = "email_verified"
+    private static let scope = "scope"
+    private static let scopeOfOthers = "scp"
+
+    init(_ profile: Issuer.Profile, _ use: TokenUse) {
+        switch profile {
+        case .cognito: self = use == .access ? .cognitoAccess : .cognitoID
+        case .apple: self = .apple
+        case .openID(let rules): self = .openID(groups: rules.groupsClaim)
+        case .gatehouse: self = .gatehouse
         }
     }
 
-    func groups(_ claims: JSONObject) -> [String] {
-        let list =
-            switch issuer.profile {
-            case .cognito: claims["cognito:groups"]
-            case .apple: JSON?.none
-            case .openID(let rules): rules.groupsClaim.value(in: claims)
-            case .gatehouse: claims["groups"]
-            }
-        return list?.arrayValue?.compactMap(\.stringValue) ?? []
+    var usernameClaim: String? {
+        switch self {
+        case .cognitoAccess: "username"
+        case .cognitoID: "cognito:username"
+        case .apple: nil
+        case .openID, .gatehouse: "preferred_username"
+        }
+    }
+
+    func username(in claims: JSONObject) -> String? {
+        usernameClaim.flatMap { claims[$0]?.stringValue }
+    }
+
+    func groups(in claims: JSONObject) -> [String] {
+        var groups: [String] = []
+        forEachGroup(in: claims) { groups.append(String(utf8: $0)) }
+        return groups
     }
 
     /// `scope` separated by spaces (RFC 8693, 4.2), which some providers call `scp` and write as a list.
-    func scopes(_ claims: JSONObject) -> [String] {
-        if let scope = claims["scope"]?.stringValue { return scope.words }
-        guard case .openID = issuer.profile else { return [] }
-        switch claims["scp"] {
-        case .string(let scope): return scope.words
-        case .array(let elements): return elements.compactMap(\.stringValue)
-        default: return []
+    func scopes(in claims: JSONObject) -> [String] {
+        var scopes: [String] = []
+        forEachScope(in: claims) { scopes.append(String(utf8: $0)) }
+        return scopes
+    }
+
+    func forEachGroup(in claims: JSONObject, _ body: (borrowing Span<UInt8>) -> Void) {
+        switch self {
+        case .cognitoAccess, .cognitoID: claims.forEachText(in: "cognito:groups", body)
+        case .apple: break
+        case .gatehouse: claims.forEachText(in: "groups", body)
+        case .openID(let path):
+            for case .string(let group) in path.value(in: claims)?.arrayValue ?? [] { body(group.utf8.span) }
         }
     }
 
+    func forEachScope(in claims: JSONObject, _ body: (borrowing Span<UInt8>) -> Void) {
+        if claims.withText(of: Self.scope, { $0.forEachWord(body) }) { return }
+        guard case .openID = self else { return }
+        if claims.withText(of: Self.scopeOfOthers, { $0.forEachWord(body) }) { return }
+        claims.forEachText(in: Self.scopeOfOthers, body)
+    }
+}
+
+extension ClaimsCheck {
     /// The claims with Apple's booleans as booleans, so that nobody has to know that they may be text.
     func plain(_ claims: JSONObject) -> JSONObject {
         guard case .apple = issuer.profile else { return claims }

@@ -35,10 +35,12 @@ extension ClaimsCheck {
         guard tokenUses.contains(use) else { throw .tokenUseNotAccepted }
         guard try accepted(use) == .access else { return (use, try audience(of: claims, among: clientIDs)) }
         // An access token's `aud` is a resource server's, if any: it says nothing about the client.
-        guard let clientID = claims["client_id"]?.stringValue, clientIDs.containsBytes(of: clientID) else {
-            throw .clientNotAllowed
+        var known: String?
+        claims.withText(of: "client_id") { clientID in
+            known = clientIDs.first { clientID.hasSameBytes(as: $0.utf8.span) }
         }
-        return (use, clientID)
+        guard let known else { throw .clientNotAllowed }
+        return (use, known)
     }
 
     private func openIDKind(of claims: JSONObject, _ rules: OpenIDRules) throws(RejectReason) -> Kind {

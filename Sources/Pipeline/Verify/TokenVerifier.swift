@@ -73,24 +73,27 @@ package struct TokenVerifier: Sendable {
                 of: header, in: keySet, among: issuer.algorithms, token: text, signatures: signatures)
         else { return .needsKeys(issuerIndex: index, keyID: header.keyID) }
         if !headerIsKnown { headers?.remember(header, text.extracting(first: token.headerCount)) }
-        var verified = try ClaimsCheck(issuer: issuer, accepting: accepting, now: now)
-            .verified(claims, keyID: header.keyID)
-        verified.proof = TokenProof(
-            issuerIndex: index, key: key, generation: keySet.generation,
-            endsAt: verified.expires + issuer.skew + issuer.grace)
-        return .verified(verified)
+        return .verified(
+            try ClaimsCheck(issuer: issuer, accepting: accepting, now: now).verified(
+                claims, keyID: header.keyID, by: key, generation: keySet.generation, issuerIndex: index))
     }
 
     /// The issuer the payload names. It is not verified yet and only chooses the keys that may verify it.
     private func issuerIndex(
         of payload: JSONObject, accepting: TokenAcceptance
     ) throws(RejectReason) -> Int {
-        guard let name = payload["iss"]?.stringValue else { throw .issuerInvalid }
         var isKnown = false
-        for index in issuers.indices where issuers[index].issuer.hasSameBytes(as: name) {
-            if accepting.accepts(issuerNamed: issuers[index].name) { return index }
-            isKnown = true
+        var accepted: Int?
+        let isText = payload.withText(of: "iss") { name in
+            for index in issuers.indices where name.hasSameBytes(as: issuers[index].issuer.utf8.span) {
+                isKnown = true
+                guard accepting.accepts(issuerNamed: issuers[index].name) else { continue }
+                accepted = index
+                return
+            }
         }
-        throw isKnown ? .issuerNotAccepted : .unknownIssuer
+        guard isText else { throw .issuerInvalid }
+        guard let accepted else { throw isKnown ? .issuerNotAccepted : .unknownIssuer }
+        return accepted
     }
 }
