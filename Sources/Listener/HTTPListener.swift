@@ -1,6 +1,7 @@
 internal import Locking
 package import NIOCore
 internal import NIOPosix
+internal import Pipeline
 internal import Synchronization
 
 /// A bound address and the connections that came to it.
@@ -59,19 +60,12 @@ package final class HTTPListener: Sendable {
                 guard let set = accepted[ObjectIdentifier(channel.eventLoop)]?.value else {
                     return channel.eventLoop.makeFailedFuture(ChannelError.eof)
                 }
-                let settings = rules.current
-                let service = service(channel.eventLoop)
-                return admission.admit(channel, settings, own: set) { service.connectionEvicted() }
-                    .assumeIsolated().flatMapThrowing { refusal in
-                        guard let refusal else {
-                            let pipeline = ConnectionPipeline(
-                                settings: settings, service: service, connections: set, admission: admission)
-                            return try pipeline.install(on: channel)
-                        }
-                        service.refuseConnection(refusal, peer: channel.remoteAddress?.ipAddress ?? "unknown")
-                        guard settings.tls == nil else { throw ChannelError.eof }
-                        try channel.pipeline.syncOperations.addHandler(TurnAwayHandler())
-                    }.nonisolated()
+                let accept = Accept(
+                    channel: channel, address: channel.remoteAddress?.peer,
+                    pipeline: ConnectionPipeline(
+                        settings: rules.current, service: service(channel.eventLoop), connections: set,
+                        admission: admission))
+                return accept.run()
             }
             .bind(host: settings.host, port: settings.port).get()
         return HTTPListener(group: group, sets: sets, channel: channel, rules: rules)
@@ -109,6 +103,41 @@ package final class HTTPListener: Sendable {
         deadline.cancel()
         last.cancel()
         eventLoop.execute { set.value.stop() }
+    }
+}
+
+/// A connection that was just accepted. Futures are made only where another event loop is asked.
+private struct Accept {
+    let channel: any Channel
+    let address: IPAddress?
+    let pipeline: ConnectionPipeline
+
+    /// - Precondition: on the channel's event loop.
+    func run() -> EventLoopFuture<Void> {
+        let (settings, service) = (pipeline.settings, pipeline.service)
+        let admission = pipeline.admission.admit(channel, from: address, settings, own: pipeline.connections) {
+            service.connectionEvicted()
+        }
+        do {
+            switch admission {
+            case .admitted: try pipeline.install(on: channel, from: address)
+            case .refused(let refusal): try turnAway(refusal)
+            case .undecided(let decision):
+                return decision.assumeIsolated().flatMapThrowing { refusal in
+                    guard let refusal else { return try pipeline.install(on: channel, from: address) }
+                    try turnAway(refusal)
+                }.nonisolated()
+            }
+            return channel.eventLoop.makeSucceededVoidFuture()
+        } catch {
+            return channel.eventLoop.makeFailedFuture(error)
+        }
+    }
+
+    private func turnAway(_ refusal: ConnectionRefusal) throws {
+        pipeline.service.refuseConnection(refusal, peer: address?.description ?? "unknown")
+        guard pipeline.settings.tls == nil else { throw ChannelError.eof }
+        try channel.pipeline.syncOperations.addHandler(TurnAwayHandler())
     }
 }
 

@@ -17,62 +17,76 @@ final class ConnectionAdmission: Sendable {
         self.sets = sets
     }
 
+    enum Admission {
+        case admitted
+        case refused(ConnectionRefusal)
+        /// Other event loops are asked for an idle connection. Nil when it is let in.
+        case undecided(EventLoopFuture<ConnectionRefusal?>)
+    }
+
     /// Lets a connection in, or does not. Its place is free again when the channel has closed.
     ///
-    /// - Parameter evicted: called on the channel's event loop when another one was closed for it.
+    /// - Parameters:
+    ///   - address: the channel's peer.
+    ///   - evicted: called on the channel's event loop when another one was closed for it.
     /// - Precondition: on the channel's event loop, and `own` is the set of that.
-    /// - Returns: why it is not let in; nil when it is.
     func admit(
-        _ channel: any Channel, _ settings: ListenerSettings, own: ConnectionSet, evicted: @escaping () -> Void
-    ) -> EventLoopFuture<ConnectionRefusal?> {
-        let eventLoop = channel.eventLoop
-        let address = channel.remoteAddress?.ipAddress.flatMap { IPAddress($0) }
+        _ channel: any Channel, from address: IPAddress?, _ settings: ListenerSettings, own: ConnectionSet,
+        evicted: @escaping () -> Void
+    ) -> Admission {
+        var slots: AddressSlots?
         // Of one that begins with a PROXY header, the client's address counts, which is not known yet.
-        if let address, !settings.proxies.contains(where: { $0.contains(address) }),
-            !admit(address, channel, settings)
-        {
-            return eventLoop.makeSucceededFuture(.addressLimit)
+        if let address, !settings.isProxy(address), let counted = settings.slots(of: address) {
+            guard byAddress.begin(counted, limit: settings.connectionsPerAddress) else {
+                return .refused(.addressLimit)
+            }
+            slots = counted
         }
         if count.add(1, ordering: .relaxed).newValue <= settings.connections {
-            freeWhenClosed(channel)
-            return eventLoop.makeSucceededFuture(nil)
+            free(slots, whenClosed: channel)
+            return .admitted
         }
         if own.evictIdlest() {
             evicted()
-            freeWhenClosed(channel)
-            return eventLoop.makeSucceededFuture(nil)
+            free(slots, whenClosed: channel)
+            return .admitted
         }
         guard quietUntil.load(ordering: .relaxed) <= NIODeadline.now().uptimeNanoseconds else {
-            return eventLoop.makeSucceededFuture(turnAway())
+            return .refused(turnAway(slots))
         }
-        return evict(among: sets[...], on: eventLoop).assumeIsolated().map { isEvicted in
-            guard isEvicted else {
-                self.quietUntil.store((NIODeadline.now() + Self.quiet).uptimeNanoseconds, ordering: .relaxed)
-                return self.turnAway()
-            }
-            evicted()
-            self.freeWhenClosed(channel)
-            return nil
-        }.nonisolated()
+        return .undecided(
+            evict(among: sets[...], on: channel.eventLoop).assumeIsolated().map { isEvicted in
+                guard isEvicted else {
+                    self.quietUntil.store(
+                        (NIODeadline.now() + Self.quiet).uptimeNanoseconds, ordering: .relaxed)
+                    return self.turnAway(slots)
+                }
+                evicted()
+                self.free(slots, whenClosed: channel)
+                return nil
+            }.nonisolated())
     }
 
     /// Counts a client in; one that trusted proxies may stand for is not counted, since many are behind it.
     ///
     /// - Returns: whether the address has room.
     func admit(_ address: IPAddress, _ channel: any Channel, _ settings: ListenerSettings) -> Bool {
-        guard !settings.trustedProxies.contains(where: { $0.contains(address) }) else { return true }
-        let slots = AddressSlots(of: address)
+        guard let slots = settings.slots(of: address) else { return true }
         guard byAddress.begin(slots, limit: settings.connectionsPerAddress) else { return false }
         channel.closeFuture.whenComplete { _ in self.byAddress.end(slots) }
         return true
     }
 
-    private func freeWhenClosed(_ channel: any Channel) {
-        channel.closeFuture.whenComplete { _ in self.count.subtract(1, ordering: .relaxed) }
+    private func free(_ slots: AddressSlots?, whenClosed channel: any Channel) {
+        channel.closeFuture.whenComplete { _ in
+            self.count.subtract(1, ordering: .relaxed)
+            if let slots { self.byAddress.end(slots) }
+        }
     }
 
-    private func turnAway() -> ConnectionRefusal {
+    private func turnAway(_ slots: AddressSlots?) -> ConnectionRefusal {
         count.subtract(1, ordering: .relaxed)
+        if let slots { byAddress.end(slots) }
         return .limit
     }
 

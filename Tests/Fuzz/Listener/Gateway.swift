@@ -49,7 +49,7 @@ final class FuzzGateway {
         {
             service.refuseConnection(.addressLimit, peer: address)
         }
-        try pipeline.install(on: channel)
+        try pipeline.install(on: channel, from: IPAddress(address))
     }
 
     struct Cost {
