@@ -36,8 +36,8 @@ package final class GatewayStatus: Sendable {
     private let state: Locked<State>
 
     private let logs: GatewayLogs
-    /// Counts of exported and lost spans.
-    package let spanTally = SpanTally()
+    /// Counts of deliveries to a collector.
+    package let exports = ExportTallies()
 
     package let recent = RecentEvents()
     package let drainedServers = DrainedServers()
@@ -239,12 +239,12 @@ package final class GatewayStatus: Sendable {
             directApplications: plan?.directApplications.snapshot ?? ([], 0),
             directCalls: plan?.directApplications.calls ?? [],
             accountServices: snapshot?.accountServices.map(\.readings), linesLost: linesLost(snapshot),
-            spans: (exported: spanTally.exported, lost: spanTally.lost), nameLookups: GatewayMetrics.nameLookups,
+            exports: exports, nameLookups: GatewayMetrics.nameLookups,
             process: .now(startedAt: startedAt), version: GatehouseVersion.current,
             storeIsWritable: snapshot?.store.map { $0.writeError == nil },
             database: snapshot?.store?.readings.map(GatewayMetrics.reading),
             replicas: snapshot?.replicas.map { GatewayMetrics.counts($0.known) } ?? [],
             drainedServers: drainedServers.names, isReady: Self.readiness(state).isReady,
-            isDraining: state.isDraining || state.isSetAside)
+            isDraining: state.drainingSince != nil)
     }
 }

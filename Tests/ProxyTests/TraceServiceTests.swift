@@ -16,7 +16,7 @@ import Tracing
 struct TraceServiceTests {
     static func service(
         sampling: Double, followsClient: Bool = true, fetcher: any Fetcher = RepeatingFetcher([]),
-        tally: SpanTally = SpanTally()
+        tallies: ExportTallies = ExportTallies()
     ) throws -> TraceService {
         let yaml = """
             listeners: [{address: "127.0.0.1:8080"}]
@@ -29,7 +29,8 @@ struct TraceServiceTests {
             """
         let settings = try GatewaySettings.load(path: "x.yaml", environment: [:]) { _ in Array(yaml.utf8) }
         return TraceService(
-            try #require(settings.tracing), fetcher: fetcher, tally: tally,
+            try #require(settings.tracing), fetcher: fetcher, tallies: tallies,
+            metrics: MetricsRegistry(labels: MetricsLabels(routes: [], upstreams: [], denialReasons: [])),
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     }
 
@@ -66,8 +67,8 @@ struct TraceServiceTests {
 
     @Test("A library's span and a fetch within it are sent as spans below the request's")
     func libraries() async throws {
-        let (collector, tally) = (RecordedFetcher(FetchResponse(status: 200)), SpanTally())
-        let service = try Self.service(sampling: 0, fetcher: collector, tally: tally)
+        let (collector, tallies) = (RecordedFetcher(FetchResponse(status: 200)), ExportTallies())
+        let service = try Self.service(sampling: 0, fetcher: collector, tallies: tallies)
         try await withTracer(GatewayTracer(CurrentTracing())) {
             try await ServiceContext.withValue(Self.request(service).serviceContext) {
                 try await withSpan("library's") { _ in try await Self.fetch() }
@@ -82,7 +83,7 @@ struct TraceServiceTests {
         sending.cancel()
         await sending.value
         let sent = await collector.requests.compactMap(\.body)
-        #expect(sent.count == 1 && tally.exported == 2 && tally.lost == 0)
+        #expect(sent.count == 1 && tallies.spans.exported == 2 && tallies.spans.lost == 0)
         let text = String(decoding: sent.first ?? [], as: UTF8.self)
         #expect(text.contains("library's") && text.contains("Cognito GetUser"))
     }
@@ -97,7 +98,8 @@ struct TraceServiceTests {
         #expect((child.ids.traceID, child.parentID, child.kind, child.status) == (0xAB, 0xCD, .client, .error(nil)))
         let wanted: Telemetry.Span.Attributes = [
             ("http.request.method", .text("POST")), ("url.full", .text("https://a.test/b")),
-            ("rpc.method", .text("GetUser")), ("http.response.status_code", .number(404)),
+            ("server.address", .text("a.test")), ("server.port", .number(443)), ("rpc.method", .text("GetUser")),
+            ("http.response.status_code", .number(404)),
         ]
         #expect(child.attributes.map(\.name) == wanted.map(\.name))
         #expect(child.attributes.map(\.value) == wanted.map(\.value))

@@ -22,7 +22,7 @@ struct GatewayTracerTests {
     let request: SpanContext
 
     init() {
-        queue = SpanQueue(capacity: 1000, tally: SpanTally()) {}
+        queue = SpanQueue(capacity: 1000, tally: ExportTally()) {}
         let recorder = SpanRecorder(sampler: TraceSampler(share: 1, followsClient: true), queue: queue)
         tracing.recorder = recorder
         request = Self.request(recorder)
@@ -229,7 +229,7 @@ struct GatewayTracerTests {
         #expect(first.map(\.ids) == contexts.reversed().compactMap { $0?.ids } && first.map(\.parentID).last == 0)
         #expect(first.first?.parentID == first.last?.ids.spanID && first.first?.ids.traceID == first.last?.ids.traceID)
         // Other settings take over.
-        let second = SpanQueue(capacity: 10, tally: SpanTally()) {}
+        let second = SpanQueue(capacity: 10, tally: ExportTally()) {}
         tracing.recorder = Self.recorder(second)
         #expect(root(&contexts).isEmpty && second.take(100).spans.count == 2)
         // A request ends by the settings that it began with.

@@ -16,7 +16,7 @@ struct SpanTests {
 
     @Test("What is beyond the capacity is lost and counted by its spans, and what waits comes out in order")
     func capacity() {
-        let tally = SpanTally()
+        let tally = ExportTally()
         let queue = SpanQueue(capacity: 3, tally: tally) {}
         var requests = [Self.spans(1), Self.spans(2)]
         queue.add(&requests)
@@ -35,7 +35,7 @@ struct SpanTests {
 
     @Test("A queue that is closed loses what comes")
     func closing() {
-        let tally = SpanTally()
+        let tally = ExportTally()
         let queue = SpanQueue(capacity: 3, tally: tally) {}
         queue.close()
         var requests = [Self.spans(1)]
@@ -49,12 +49,12 @@ struct SpanTests {
         let ids = TraceIDs(traceID: 0xABC << 64 | 0xDEF, spanID: 0x1F)
         #expect(ids.traceText == "0000000000000abc0000000000000def" && ids.spanText == "000000000000001f")
         var line: [UInt8] = []
-        line.appendFields(ids, format: .json)
+        line.appendFields(ids, LogNames(.own, .access))
         #expect(
             String(decoding: line, as: UTF8.self)
                 == #","trace_id":"0000000000000abc0000000000000def","span_id":"000000000000001f""#)
         line = []
-        line.appendFields(ids, format: .text)
+        line.appendTextFields(ids)
         #expect(
             String(decoding: line, as: UTF8.self)
                 == " trace_id=0000000000000abc0000000000000def span_id=000000000000001f")

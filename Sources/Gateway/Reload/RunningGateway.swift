@@ -57,7 +57,7 @@ actor RunningGateway {
         let history = MetricsHistory(metrics)
         let maker = SnapshotMaker(
             curls: curls, directory: directory, metrics: metrics, logs: logs, tracing: tracing,
-            spanTally: status.spanTally, signatures: curls.count > 1 ? VerifiedSignatures() : nil,
+            exports: status.exports, signatures: curls.count > 1 ? VerifiedSignatures() : nil,
             drainedServers: status.drainedServers, recent: status.recent)
         do {
             let snapshot = try await maker.make(settings, after: nil)
@@ -132,7 +132,7 @@ actor RunningGateway {
         for warning in snapshot.certificates.compactMap({ $0.warning(now: WallClock.seconds()) }) {
             logger.warning(
                 "a certificate has expired or is about to",
-                metadata: ["certificate": "\(warning)", "expires_at": "\(warning.expiresAt)"])
+                metadata: ["certificate": "\(warning)", "expires_at": .stringConvertible(warning.expiresAt)])
         }
     }
 
@@ -203,7 +203,8 @@ actor RunningGateway {
             let errors = ReloadErrors.lines(of: error)
             for error in errors { logger.error("configuration error", metadata: ["fault": "\(error)"]) }
             logger.error(
-                "configuration not reloaded; the current one stays", metadata: ["faults": "\(errors.count)"])
+                "configuration not reloaded; the current one stays",
+                metadata: ["faults": .stringConvertible(errors.count)])
             status.reloadFailed(errors, now: WallClock.seconds())
             return .refused(errors)
         }
@@ -224,8 +225,8 @@ actor RunningGateway {
         logger.debug(
             "reload: addresses are bound",
             metadata: [
-                "new": "\(bound.count)", "kept": "\(changes.known.count { $0 != nil })",
-                "left": "\(changes.removed.count)",
+                "new": .stringConvertible(bound.count), "kept": .stringConvertible(changes.known.count { $0 != nil }),
+                "left": .stringConvertible(changes.removed.count),
             ])
         let keyless = await prepareKeySets(next)
         do {

@@ -27,7 +27,7 @@ struct SnapshotMaker: Sendable {
     let metrics: MetricsRegistry
     let logs: GatewayLogs
     let tracing: CurrentTracing
-    let spanTally: SpanTally
+    let exports: ExportTallies
     let signatures: VerifiedSignatures?
     let drainedServers: DrainedServers
     let recent: RecentEvents
@@ -147,8 +147,8 @@ struct SnapshotMaker: Sendable {
         guard let tracing = settings.tracing else { return nil }
         if let known = previous?.plan.tracing, known.settings == tracing { return known }
         return TraceService(
-            tracing, fetcher: LoggedFetcher(try await fetcher(plain: tracing.endpoint.isPlain), logger),
-            tally: spanTally, logger: logger)
+            tracing, fetcher: LoggedFetcher(try await fetcher(plain: tracing.allowsPlainText), logger),
+            tallies: exports, metrics: metrics, logger: logger)
     }
 
     private static func accessLog(

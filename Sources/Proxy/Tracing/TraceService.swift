@@ -12,9 +12,10 @@ package import Telemetry
 package final class TraceService: Sendable {
     package let settings: TracingSettings
     package let recorder: SpanRecorder
-    private let fetcher: any Fetcher
+    private let collector: Collector
     private let encoder: SpanEncoder
-    private let tally: SpanTally
+    private let tally: ExportTally
+    private let metrics: MetricsExport?
     private let logger: Logger
     private let signals: AsyncStream<Void>
     private let signal: AsyncStream<Void>.Continuation
@@ -23,17 +24,27 @@ package final class TraceService: Sendable {
     /// How many requests go into one delivery.
     private static let batch = 512
 
-    package init(_ settings: TracingSettings, fetcher: any Fetcher, tally: SpanTally, logger: Logger) {
+    /// - Parameter metrics: sent too where the settings say so.
+    package init(
+        _ settings: TracingSettings, fetcher: any Fetcher, tallies: ExportTallies, metrics: MetricsRegistry,
+        logger: Logger
+    ) {
         let (signals, signal) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         self.settings = settings
-        self.fetcher = fetcher
+        collector = Collector(settings.endpoint, settings.headers, fetcher: fetcher)
+        let (tally, attributes) = (tallies.spans, Self.resource(settings))
         self.tally = tally
+        self.metrics = settings.metricsEndpoint.map { endpoint in
+            MetricsExport(
+                metrics, to: Collector(endpoint, settings.headers, fetcher: fetcher), attributes: attributes,
+                every: settings.metricsInterval, timeout: settings.timeout, tally: tallies.metrics, logger: logger)
+        }
         self.logger = logger
         (self.signals, self.signal) = (signals, signal)
         recorder = SpanRecorder(
             sampler: TraceSampler(share: settings.sampling, followsClient: settings.followsClient),
             queue: SpanQueue(capacity: settings.queue, tally: tally) { signal.yield() })
-        encoder = SpanEncoder(attributes: Self.resource(settings))
+        encoder = SpanEncoder(attributes: attributes)
     }
 
     /// The attributes that identify this process (OpenTelemetry's conventions, Service); the settings may override
@@ -51,8 +62,15 @@ package final class TraceService: Sendable {
 
     // MARK: Sending
 
-    /// Sends every second, and earlier when much waits; when it is cancelled, once more what is left.
+    /// Sends until it is cancelled, and then once more what is left.
     package func run() async {
+        async let metrics: Void? = metrics?.run()
+        await sendSpans()
+        await metrics
+    }
+
+    /// Every second, and earlier when much waits.
+    private func sendSpans() async {
         let ticker = Task { [signal] in
             while !Task.isCancelled {
                 try? await Task.sleep(for: .seconds(1))
@@ -92,9 +110,9 @@ package final class TraceService: Sendable {
 
     /// - Returns: whether it is known what has become of it; false when the task was cancelled before.
     private func send(_ batch: SpanQueue.Batch, attempts: Int, deadline: Duration) async -> Bool {
-        let request = request(encoder.encode(batch.requests, batch.spans), deadline: deadline)
+        let body = encoder.encode(batch.requests, batch.spans)
         for attempt in 1...attempts {
-            let outcome = await post(request)
+            let outcome = await collector.post(body, deadline: deadline)
             if Task.isCancelled, attempts > 1, outcome != .taken(rejected: 0) { return false }
             switch outcome {
             case .taken(let rejected):
@@ -121,37 +139,5 @@ package final class TraceService: Sendable {
                 metadata: ["endpoint": "\(settings.endpoint)", "reason": "\(reason)"])
         }
         return true
-    }
-
-    // MARK: One delivery
-
-    private enum Outcome: Equatable {
-        case taken(rejected: Int)
-        case refused(String)
-        case later(String, after: Duration?)
-    }
-
-    private func request(_ body: [UInt8], deadline: Duration) -> FetchRequest {
-        FetchRequest(
-            method: "POST", url: settings.endpoint.description,
-            headers: [(name: "Content-Type", value: "application/x-protobuf")]
-                + settings.headers.map { (name: $0.name, value: $0.value.exposeText()) },
-            body: body, deadline: deadline, maximumResponseBytes: 64 << 10)
-    }
-
-    /// Sends one request. OTLP/HTTP, "Failures", decides which responses may be tried again.
-    private func post(_ request: FetchRequest) async -> Outcome {
-        do throws(FetchError) {
-            let response = try await fetcher.fetch(request)
-            switch response.status {
-            case 200..<300: return .taken(rejected: SpanEncoder.rejected(in: response.body))
-            case 429, 502, 503, 504:
-                let seconds = response.header("retry-after").flatMap { Int($0) }.map { min(max($0, 0), 30) }
-                return .later("status \(response.status)", after: seconds.map { .seconds($0) })
-            default: return .refused("status \(response.status)")
-            }
-        } catch {
-            return .later("\(error)", after: nil)
-        }
     }
 }

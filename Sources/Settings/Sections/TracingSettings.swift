@@ -1,10 +1,13 @@
 package import Cryptography
 internal import SettingsReader
 
-/// Where spans are sent, and of which requests.
+/// The collector of spans and metrics, and the requests that have spans.
 package struct TracingSettings: Sendable, Equatable {
     /// The URL that accepts `POST` of OTLP over HTTP.
     package var endpoint: ServiceURL
+    /// The same for metrics; nil where none are sent.
+    package var metricsEndpoint: ServiceURL?
+    package var metricsInterval: Duration
     package var headers: [TracingHeaderSetting]
     /// Of the traces that begin here this share is sampled, 0 to 1.
     package var sampling: Double
@@ -32,11 +35,17 @@ package struct TracingAttributeSetting: Sendable, Equatable {
 extension TracingSettings {
     init?(reading keys: SettingsMapping) {
         let insecure = keys.value("allow_insecure_http", .boolean, default: false)
-        let node = keys.required("endpoint")
-        let endpoint = node?.read(.url)
-        if endpoint?.isPlain == true, !insecure {
-            node?.error("the spans contain data about requests: https only, unless allow_insecure_http is true")
+        func url(_ node: SettingsNode?) -> ServiceURL? {
+            let url = node?.read(.url)
+            if url?.isPlain == true, !insecure {
+                node?.error("spans and metrics contain data about requests: https only, unless allow_insecure_http is true")
+            }
+            return url
         }
+        let endpoint = url(keys.required("endpoint"))
+        metricsEndpoint = url(keys.optional("metrics_endpoint"))
+        metricsInterval = keys.value(
+            "metrics_interval", .duration(.seconds(1) ... .seconds(3600)), default: .seconds(60))
         headers = keys.optional("headers").map(Self.headers) ?? []
         sampling = keys.value("sampling", .share, default: 1)
         followsClient = keys.value("follow_client", .boolean, default: true)
@@ -53,6 +62,9 @@ extension TracingSettings {
 }
 
 extension TracingSettings {
+    /// Whether one of the endpoints is reached without TLS.
+    package var allowsPlainText: Bool { endpoint.isPlain || metricsEndpoint?.isPlain == true }
+
     private static func headers(_ node: SettingsNode) -> [TracingHeaderSetting] {
         node.entries().compactMap { name, entry in
             guard let value = entry.readSecret() else { return nil }

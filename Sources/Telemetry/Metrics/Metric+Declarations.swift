@@ -119,6 +119,7 @@ extension Metric {
         case .logLinesLost: .counter("log", help: "Log lines that were not written.")
         case .spansExported: .counter(help: "Spans that the collector accepted.")
         case .spansLost: .counter(help: "Spans that were not delivered.")
+        case .metricsExports: .counter("result", help: "Deliveries of the metrics to the collector.")
         case .storeWritable: .gauge(help: "1 if the store can be written.")
         case .storeConnectionsOpen: .gauge(help: "Open connections to the database.")
         case .storeConnectionsIdle: .gauge(help: "Open connections to the database that are not in use.")

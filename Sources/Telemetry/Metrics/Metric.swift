@@ -84,6 +84,7 @@ package enum Metric: String, CaseIterable, Sendable {
     case logLinesLost = "gatehouse_log_lines_lost_total"
     case spansExported = "gatehouse_spans_exported_total"
     case spansLost = "gatehouse_spans_lost_total"
+    case metricsExports = "gatehouse_metrics_exports_total"
     case storeWritable = "gatehouse_store_writable"
     case storeConnectionsOpen = "gatehouse_store_connections_open"
     case storeConnectionsIdle = "gatehouse_store_connections_idle"

@@ -228,8 +228,8 @@ package struct MetricsReadings: Sendable {
     package var reloads: Reloads?
     /// Lines that were not written, by log.
     package var linesLost: [(log: String, count: Int)]
-    /// Counts of spans by their fate.
-    package var spans: (exported: Int, lost: Int)
+    /// Counts of deliveries to a collector.
+    package var exports: ExportTallies
     package var process: ProcessReadings?
     package var version: String
     /// Whether what must be kept can be; nil where nothing is.
@@ -252,7 +252,7 @@ package struct MetricsReadings: Sendable {
         directApplications: (entries: [ApplicationTally.Entry], others: Int64) = ([], 0),
         directCalls: [ApplicationTally.Calls] = [],
         accountServices: Accounts? = nil, linesLost: [(log: String, count: Int)] = [],
-        spans: (exported: Int, lost: Int) = (0, 0), nameLookups: NameLookups = NameLookups(),
+        exports: ExportTallies = ExportTallies(), nameLookups: NameLookups = NameLookups(),
         process: ProcessReadings? = nil, version: String = "",
         storeIsWritable: Bool? = nil, database: Database? = nil, replicas: [(state: String, count: Int)] = [],
         drainedServers: [(upstream: String, server: String)] = [], isReady: Bool = true, isDraining: Bool = false
@@ -268,7 +268,7 @@ package struct MetricsReadings: Sendable {
         self.ownKeys = ownKeys
         self.reloads = reloads
         self.linesLost = linesLost
-        self.spans = spans
+        self.exports = exports
         self.nameLookups = nameLookups
         self.process = process
         self.version = version

@@ -123,16 +123,31 @@ package final class MetricsRegistry: Sendable {
 
     /// All metrics in Prometheus' text format 0.0.4.
     package func render() -> String {
-        let (labels, loops) = counted.withLock { ($0.labels, $0.loops) }
-        let readings = readings()
         var text = PrometheusText()
+        write(readings(), to: &text)
+        return text.text
+    }
+
+    /// All metrics as OTLP has them: an `ExportMetricsServiceRequest`.
+    ///
+    /// - Parameters:
+    ///   - attributes: of the resource.
+    ///   - now: nanoseconds since 1970.
+    package func otlp(attributes: [(name: String, value: String)], now: Int64) -> [UInt8] {
+        let readings = readings()
+        var metrics = OTLPMetrics(start: (readings.process?.startedAt ?? 0) * 1_000_000_000, now: now)
+        write(readings, to: &metrics)
+        return metrics.request(attributes: attributes)
+    }
+
+    private func write(_ readings: MetricsReadings, to text: inout some MetricsWriter) {
+        let (labels, loops) = counted.withLock { ($0.labels, $0.loops) }
         writeRequests(loops, labels, to: &text)
         writeClients(loops, labels, to: &text)
         writeUpstreams(loops, labels, to: &text)
         writeServers(loops, labels, drained: readings.drainedServers, to: &text)
         text.single(.eventLoopStalls, sum(loops, \.stalls))
-        text.single(
-            .eventLoopStalled, PrometheusText.seconds(microseconds: sum(loops, \.stalledMicroseconds)))
+        text.single(.eventLoopStalled, seconds(sum(loops, \.stalledMicroseconds)))
         text.write(readings.nameLookups)
         text.write(readings.keySets)
         text.write(readings.certificates)
@@ -146,8 +161,10 @@ package final class MetricsRegistry: Sendable {
         if let reloads = readings.reloads { text.write(reloads) }
         text.family(
             .logLinesLost, readings.linesLost.map(\.log), readings.linesLost.map { Int64($0.count) })
-        text.single(.spansExported, Int64(readings.spans.exported))
-        text.single(.spansLost, Int64(readings.spans.lost))
+        text.single(.spansExported, Int64(readings.exports.spans.exported))
+        text.single(.spansLost, Int64(readings.exports.spans.lost))
+        let exports = readings.exports.metrics
+        text.family(.metricsExports, ["success", "failure"], [exports.exported, exports.lost].map(Int64.init))
         if let isWritable = readings.storeIsWritable { text.single(.storeWritable, isWritable ? 1 : 0) }
         if let database = readings.database { text.write(database) }
         text.write(replicas: readings.replicas)
@@ -155,10 +172,9 @@ package final class MetricsRegistry: Sendable {
         text.single(.draining, readings.isDraining ? 1 : 0)
         text.family(.buildInfo, [readings.version], [1])
         if let process = readings.process { text.write(process) }
-        return text.text
     }
 
-    private func writeRequests(_ loops: [LoopMetrics], _ labels: MetricsLabels, to text: inout PrometheusText) {
+    private func writeRequests(_ loops: [LoopMetrics], _ labels: MetricsLabels, to text: inout some MetricsWriter) {
         let counts = sum(loops, labels, \.requests)
         let classes = StatusClass.labels
         text.begin(.requests)
@@ -185,7 +201,7 @@ package final class MetricsRegistry: Sendable {
             [sum(loops, \.tokenCacheHits), sum(loops, \.sharedSignatures), sum(loops, \.tokenCacheMisses)])
     }
 
-    private func writeClients(_ loops: [LoopMetrics], _ labels: MetricsLabels, to text: inout PrometheusText) {
+    private func writeClients(_ loops: [LoopMetrics], _ labels: MetricsLabels, to text: inout some MetricsWriter) {
         text.single(.connections, sum(loops, \.connectionsAccepted))
         text.single(.connectionsOpen, sum(loops, \.connectionsOpen))
         text.family(.connectionsRefused, labels.connectionRefusals, sum(loops, labels, \.connectionsRefused))
@@ -199,7 +215,7 @@ package final class MetricsRegistry: Sendable {
         text.single(.bytesSent, sum(loops, \.bytesSent))
     }
 
-    private func writeUpstreams(_ loops: [LoopMetrics], _ labels: MetricsLabels, to text: inout PrometheusText) {
+    private func writeUpstreams(_ loops: [LoopMetrics], _ labels: MetricsLabels, to text: inout some MetricsWriter) {
         let families: [(Metric, KeyPath<LoopMetrics, CounterFamily>)] = [
             (.upstreamConnectionsOpened, \.upstreamOpened), (.upstreamConnectionsReused, \.upstreamReused),
             (.upstreamFailures, \.upstreamFailures), (.upstreamRetries, \.upstreamRetries),
@@ -211,7 +227,7 @@ package final class MetricsRegistry: Sendable {
 
     /// Routes that nobody has asked for are left out.
     private func writeDurations(
-        _ metric: Metric, _ labels: MetricsLabels, _ counts: [Int64], to text: inout PrometheusText
+        _ metric: Metric, _ labels: MetricsLabels, _ counts: [Int64], to text: inout some MetricsWriter
     ) {
         text.begin(metric)
         for (index, route) in (labels.routes + ["none"]).enumerated() {
@@ -219,13 +235,13 @@ package final class MetricsRegistry: Sendable {
             guard index == labels.routes.count || row.contains(where: { $0 > 0 }) else { continue }
             text.histogram(
                 metric, [route], limits: DurationHistogram.labels, counts: row.dropLast(),
-                sum: PrometheusText.seconds(microseconds: row.last ?? 0))
+                sum: seconds(row.last ?? 0))
         }
     }
 
     private func writeServers(
         _ loops: [LoopMetrics], _ labels: MetricsLabels, drained: [(upstream: String, server: String)],
-        to text: inout PrometheusText
+        to text: inout some MetricsWriter
     ) {
         let servers = zip(labels.upstreams, labels.servers).flatMap { upstream, servers in
             servers.map { [upstream, $0] }
@@ -256,7 +272,8 @@ package final class MetricsRegistry: Sendable {
     }
 
     private func writeServerResponses(
-        _ loops: [LoopMetrics], _ labels: MetricsLabels, _ servers: [[String]], to text: inout PrometheusText
+        _ loops: [LoopMetrics], _ labels: MetricsLabels, _ servers: [[String]],
+        to text: inout some MetricsWriter
     ) {
         let (counts, classes) = (sum(loops, labels, \.serverResponses), StatusClass.labels)
         text.begin(.serverResponses)
@@ -274,9 +291,11 @@ package final class MetricsRegistry: Sendable {
             guard row.contains(where: { $0 > 0 }) else { continue }
             text.histogram(
                 .serverDuration, server, limits: DurationHistogram.labels, counts: row.dropLast(),
-                sum: PrometheusText.seconds(microseconds: row.last ?? 0))
+                sum: seconds(row.last ?? 0))
         }
     }
+
+    private func seconds(_ microseconds: Int64) -> String { PrometheusText.seconds(microseconds: microseconds) }
 
     private func sum(_ loops: [LoopMetrics], _ counter: KeyPath<LoopMetrics, Counter>) -> Int64 {
         loops.reduce(0) { $0 + $1[keyPath: counter].value }

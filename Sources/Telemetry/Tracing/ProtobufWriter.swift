@@ -18,6 +18,10 @@ extension [UInt8] {
     /// A field of wire type 1: eight bytes, the lowest first.
     mutating func appendFixed64(field: UInt8, _ value: UInt64) {
         append(field << 3 | 1)
+        appendLittleEndian(value)
+    }
+
+    private mutating func appendLittleEndian(_ value: UInt64) {
         for shift in stride(from: UInt64(0), to: 64, by: 8) { append(UInt8(truncatingIfNeeded: value >> shift)) }
     }
 
@@ -26,6 +30,13 @@ extension [UInt8] {
         append(field << 3 | 2)
         appendVarint(UInt64(text.count))
         append(contentsOf: text)
+    }
+
+    /// A field of wire type 2 that has several of wire type 1.
+    mutating func appendPacked(field: UInt8, _ values: [UInt64]) {
+        append(field << 3 | 2)
+        appendVarint(UInt64(values.count) * 8)
+        for value in values { appendLittleEndian(value) }
     }
 
     /// An identifier: bytes with the highest first.

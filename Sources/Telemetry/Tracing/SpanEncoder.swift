@@ -9,9 +9,7 @@ package struct SpanEncoder: Sendable {
     /// - Parameter attributes: of the resource.
     package init(attributes: [(name: String, value: String)]) {
         var resource: [UInt8] = []
-        resource.appendMessage(field: 1) { resource in
-            for (name, value) in attributes { resource.appendAttribute(field: 1, name, .text(value)) }
-        }
+        resource.appendResource(attributes)
         self.resource = resource
     }
 
@@ -30,7 +28,8 @@ package struct SpanEncoder: Sendable {
         return body
     }
 
-    /// How many spans of a delivery were not taken, by the answer to it (`ExportTracePartialSuccess.rejected_spans`).
+    /// How many spans or data points of a delivery were not taken, by the answer to it
+    /// (`ExportTracePartialSuccess.rejected_spans`, `ExportMetricsPartialSuccess.rejected_data_points`).
     package static func rejected(in answer: [UInt8]) -> Int {
         guard let partial = message(field: 1, in: answer[...]) else { return 0 }
         return Int(clamping: number(field: 1, in: partial))
@@ -89,6 +88,10 @@ extension [UInt8] {
             bytes.appendAttribute(field: 9, "http.request.method", .text(record.method))
             if let name = request.upstreamName { bytes.appendAttribute(field: 9, "gatehouse.upstream", .text(name)) }
             if let server = record.server { bytes.appendAttribute(field: 9, "gatehouse.server", .text(server)) }
+            if let address = ServerAddress(url: request.serverURL, socket: request.serverSocket) {
+                bytes.appendAttribute(field: 9, "server.address", .text(address.host))
+                if let port = address.port { bytes.appendAttribute(field: 9, "server.port", .number(Int64(port))) }
+            }
             if record.retries > 0 {
                 bytes.appendAttribute(field: 9, "http.request.resend_count", .number(Int64(record.retries)))
             }

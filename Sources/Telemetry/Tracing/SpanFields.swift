@@ -40,6 +40,13 @@ extension [UInt8] {
         appendBigEndian(spanID)
     }
 
+    /// The `Resource` as the field of `ResourceSpans` and `ResourceMetrics`.
+    mutating func appendResource(_ attributes: [(name: String, value: String)]) {
+        appendMessage(field: 1) { resource in
+            for (name, value) in attributes { resource.appendAttribute(field: 1, name, .text(value)) }
+        }
+    }
+
     mutating func appendAttribute(field: UInt8, _ name: String, _ value: Span.Value) {
         appendMessage(field: field) { attribute in
             attribute.appendBytes(field: 1, name.utf8)

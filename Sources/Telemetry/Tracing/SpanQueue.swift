@@ -16,13 +16,13 @@ package final class SpanQueue: Sendable {
     private let waiting = Locked(Batch())
     private let capacity: Int
     private let isClosed = Atomic(false)
-    private let tally: SpanTally
+    private let tally: ExportTally
     private let wake: @Sendable () -> Void
 
     /// - Parameters:
     ///   - capacity: requests and other spans that wait; further ones are lost.
     ///   - wake: called when it is half full.
-    package init(capacity: Int, tally: SpanTally, wake: @escaping @Sendable () -> Void) {
+    package init(capacity: Int, tally: ExportTally, wake: @escaping @Sendable () -> Void) {
         self.capacity = capacity
         self.tally = tally
         self.wake = wake
@@ -80,18 +80,4 @@ package final class SpanQueue: Sendable {
 
 extension RequestSpans {
     package var spanCount: Int { 1 + (verification == nil ? 0 : 1) + (upstream == nil ? 0 : 1) }
-}
-
-/// Counts of exported and lost spans since the process started.
-package final class SpanTally: Sendable {
-    private let exportedCount = Atomic(0)
-    private let lostCount = Atomic(0)
-
-    package init() {}
-
-    package func exported(_ count: Int) { exportedCount.add(count, ordering: .relaxed) }
-    package func lost(_ count: Int) { lostCount.add(count, ordering: .relaxed) }
-
-    package var exported: Int { exportedCount.load(ordering: .relaxed) }
-    package var lost: Int { lostCount.load(ordering: .relaxed) }
 }

@@ -5,6 +5,10 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from google.protobuf.unknown_fields import UnknownFieldSet
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
+    ExportMetricsServiceRequest,
+    ExportMetricsServiceResponse,
+)
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceRequest,
     ExportTraceServiceResponse,
@@ -28,11 +32,26 @@ class Span:
     resource: dict = field(default_factory=dict)
 
 
+@dataclass
+class Delivery:
+    """All metrics at one time: by name their unit, their description, and the points by their attributes' values."""
+
+    kinds: dict[str, str] = field(default_factory=dict)
+    units: dict[str, str] = field(default_factory=dict)
+    points: dict[str, dict[tuple, object]] = field(default_factory=dict)
+    resource: dict = field(default_factory=dict)
+
+    def value(self, name: str, *labels: str) -> float:
+        point = self.points[name][labels]
+        return getattr(point, point.WhichOneof("value"))
+
+
 class Collector:
     """`answers` are statuses for the next deliveries, after which all are taken; `hold` keeps answers back."""
 
     def __init__(self):
         self.spans: list[Span] = []
+        self.metrics: list[Delivery] = []
         self.headers: list[dict] = []
         self.answers: list[int] = []
         self.deliveries = 0
@@ -69,6 +88,7 @@ class Collector:
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self.server.server_port}/v1/traces"
+        self.metrics_url = f"http://127.0.0.1:{self.server.server_port}/v1/metrics"
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     def stop(self) -> None:
@@ -77,6 +97,8 @@ class Collector:
         self.server.server_close()
 
     def take(self, path: str, headers: dict, body: bytes) -> bytes:
+        if path == "/v1/metrics":
+            return self.take_metrics(headers, body)
         message = ExportTraceServiceRequest.FromString(body)
         # Nothing that the definitions do not know, and each field as their own code writes it.
         if message.SerializeToString(deterministic=True) != body:
@@ -92,6 +114,36 @@ class Collector:
         if self.rejects:
             answer.partial_success.rejected_spans = self.rejects
             answer.partial_success.error_message = "too many"
+            self.rejects = 0
+        return answer.SerializeToString()
+
+    def take_metrics(self, headers: dict, body: bytes) -> bytes:
+        message = ExportMetricsServiceRequest.FromString(body)
+        if message.SerializeToString(deterministic=True) != body:
+            self.faults.append(f"not as protobuf writes it: {body.hex()}")
+        if headers.get("Content-Type") != "application/x-protobuf":
+            self.faults.append(f"{headers}")
+        (resource,) = message.resource_metrics
+        (scope,) = resource.scope_metrics
+        delivery = Delivery(resource={each.key: each.value.string_value for each in resource.resource.attributes})
+        for metric in scope.metrics:
+            kind = metric.WhichOneof("data")
+            data = getattr(metric, kind)
+            if len(UnknownFieldSet(metric)) or metric.name in delivery.kinds or not metric.description:
+                self.faults.append(f"malformed: {metric}")
+            if kind == "sum" and not data.is_monotonic:
+                self.faults.append(f"not monotonic: {metric.name}")
+            if kind != "gauge" and data.aggregation_temporality != 2:
+                self.faults.append(f"not cumulative: {metric.name}")
+            delivery.kinds[metric.name], delivery.units[metric.name] = kind, metric.unit
+            delivery.points[metric.name] = {
+                tuple(each.value.string_value for each in point.attributes): point for point in data.data_points
+            }
+        self.headers.append({name.lower(): value for name, value in headers.items()})
+        self.metrics.append(delivery)
+        answer = ExportMetricsServiceResponse()
+        if self.rejects:
+            answer.partial_success.rejected_data_points = self.rejects
             self.rejects = 0
         return answer.SerializeToString()
 

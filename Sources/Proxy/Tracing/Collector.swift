@@ -1,0 +1,45 @@
+internal import Cryptography
+internal import HTTPClient
+internal import Settings
+internal import Telemetry
+
+/// An endpoint of a collector that takes OTLP over HTTP, in protobuf.
+struct Collector: Sendable {
+    let endpoint: ServiceURL
+    private let headers: [TracingHeaderSetting]
+    private let fetcher: any Fetcher
+
+    init(_ endpoint: ServiceURL, _ headers: [TracingHeaderSetting], fetcher: any Fetcher) {
+        self.endpoint = endpoint
+        self.headers = headers
+        self.fetcher = fetcher
+    }
+
+    enum Outcome: Equatable {
+        /// - Parameter rejected: how many spans or data points were not.
+        case taken(rejected: Int)
+        case refused(String)
+        case later(String, after: Duration?)
+    }
+
+    /// Sends one request. OTLP/HTTP, "Failures", decides which responses may be tried again.
+    func post(_ body: [UInt8], deadline: Duration) async -> Outcome {
+        let request = FetchRequest(
+            method: "POST", url: endpoint.description,
+            headers: [(name: "Content-Type", value: "application/x-protobuf")]
+                + headers.map { (name: $0.name, value: $0.value.exposeText()) },
+            body: body, deadline: deadline, maximumResponseBytes: 64 << 10)
+        do throws(FetchError) {
+            let response = try await fetcher.fetch(request)
+            switch response.status {
+            case 200..<300: return .taken(rejected: SpanEncoder.rejected(in: response.body))
+            case 429, 502, 503, 504:
+                let seconds = response.header("retry-after").flatMap { Int($0) }.map { min(max($0, 0), 30) }
+                return .later("status \(response.status)", after: seconds.map { .seconds($0) })
+            default: return .refused("status \(response.status)")
+            }
+        } catch {
+            return .later("\(error)", after: nil)
+        }
+    }
+}
