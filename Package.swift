@@ -222,6 +222,7 @@ let package = Package(
             resources: [
                 "page.html", "style.css", "samples.js", "words.js", "charts.js", "changes.js", "attention.js",
                 "sections.js", "targets.js", "runbook.js", "live.js", "runbook.md", "runbook-postgres.md",
+                "runbook-secrets.md",
             ].map { .embedInCode("Dashboard/\($0)") },
             swiftSettings: safe),
 

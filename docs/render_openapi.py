@@ -28,8 +28,7 @@ In the examples, `$GATEHOUSE` is the gateway's URL, such as `http://127.0.0.1:80
 The Swift examples call the function `gatehouse` of [the Swift client](../swift-client.md#send-a-single-call).
 """
 ADMIN_EXAMPLES = """
-In the examples, `$ADMIN` is the listener's URL, such as `http://127.0.0.1:9901`, and `$ADMIN_TOKEN` its token. Other
-variables stand for values from earlier responses. The curl examples need curl 7.82 or later.
+In the examples, `$ADMIN` is the listener's URL and `$ADMIN_TOKEN` its token. They need curl 7.82 or later.
 """
 
 

@@ -26,7 +26,9 @@ package struct ReadinessLog {
         var hasReported = false
         while !Task.isCancelled {
             let (report, issuers) = ask()
-            if report.isReady { return logger.info("ready", metadata: ["milliseconds": "\(milliseconds)"]) }
+            if report.isReady {
+                return logger.info("ready", metadata: ["milliseconds": .stringConvertible(milliseconds)])
+            }
             if !hasReported, elapsed() >= Self.patience {
                 hasReported = true
                 self.report(report, issuers)
@@ -37,7 +39,7 @@ package struct ReadinessLog {
 
     private func report(_ report: ReadinessReport, _ issuers: [String]) {
         let reason = report.text.split(separator: "\n").joined(separator: "; ")
-        var metadata: Logger.Metadata = ["milliseconds": "\(milliseconds)", "reason": "\(reason)"]
+        var metadata: Logger.Metadata = ["milliseconds": .stringConvertible(milliseconds), "reason": "\(reason)"]
         if !issuers.isEmpty { metadata["issuers"] = "\(issuers.joined(separator: " "))" }
         logger.notice("not ready yet", metadata: metadata)
     }

@@ -23,7 +23,7 @@ package struct LoggedFetcher: Fetcher {
         do throws(FetchError) {
             let response = try await fetcher.fetch(request)
             report(request, began) { metadata in
-                metadata["status"] = "\(response.status)"
+                metadata["status"] = .stringConvertible(response.status)
                 // By which AWS knows of it.
                 metadata["provider_request_id"] = response.header("x-amzn-requestid").map { "\($0)" }
             }
@@ -39,7 +39,7 @@ package struct LoggedFetcher: Fetcher {
     ) {
         var metadata: Logger.Metadata = [
             "method": "\(request.method)", "host": "\(request.host)",
-            "milliseconds": "\(Int((ContinuousClock.now - began) / .milliseconds(1)))",
+            "milliseconds": .stringConvertible(Int((ContinuousClock.now - began) / .milliseconds(1))),
         ]
         metadata["operation"] = request.cognitoOperation.map { "\($0)" }
         metadata["request_id"] = CalledRequest.current.map { "\($0.id)" }

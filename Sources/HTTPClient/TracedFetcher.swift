@@ -48,6 +48,10 @@ package struct TracedFetcher: Fetcher {
             (name: "http.request.method", value: .text(request.method)),
             (name: "url.full", value: .text(request.tracedURL)),
         ]
+        if let address = ServerAddress(url: request.url) {
+            attributes.append((name: "server.address", value: .text(address.host)))
+            if let port = address.port { attributes.append((name: "server.port", value: .number(Int64(port)))) }
+        }
         if let operation {
             attributes.append((name: "rpc.method", value: .text(operation)))
         }

@@ -1,4 +1,5 @@
 internal import NIOCore
+internal import NIOSSL
 internal import Pipeline
 
 /// Puts together what handles an accepted connection.
@@ -16,15 +17,13 @@ struct ConnectionPipeline {
         /// - Parameter settings: one that they trust stands for many, and is not counted.
         init(_ address: IPAddress?, _ settings: ListenerSettings) {
             text = address?.description ?? "unknown"
-            slots = address.flatMap { address in
-                settings.trustedProxies.contains { $0.contains(address) } ? nil : AddressSlots(of: address)
-            }
+            slots = address.flatMap(settings.slots)
         }
     }
 
-    func install(on channel: any Channel) throws {
-        let address = channel.remoteAddress?.ipAddress.flatMap { IPAddress($0) }
-        guard let address, settings.proxies.contains(where: { $0.contains(address) }) else {
+    /// - Parameter address: the channel's peer.
+    func install(on channel: any Channel, from address: IPAddress?) throws {
+        guard let address, settings.isProxy(address) else {
             return try addProtocols(to: channel.pipeline.syncOperations, Peer(address, settings))
         }
         let handler = ProxyHeaderHandler(timeout: settings.handshakeTimeout, connections: connections) { refusal in
@@ -79,6 +78,12 @@ struct ConnectionPipeline {
     /// By the listener's kind, whatever the client says.
     private var scheme: String { settings.tls == nil ? "http" : "https" }
 
+    /// After the handshake; nil where no TLS is spoken.
+    private func tlsVersion(_ pipeline: ChannelPipeline.SynchronousOperations) -> ClientProtocol.TLSVersion? {
+        guard settings.tls != nil, let version = try? pipeline.nioSSL_tlsVersion() else { return nil }
+        return version == .tlsv13 ? .tls13 : .tls12
+    }
+
     private func addHTTP1(to pipeline: ChannelPipeline.SynchronousOperations, _ peer: Peer) throws {
         let codec = HTTP1ServerCodec(settings, scheme: scheme, connections: connections)
         try pipeline.addHandler(codec)
@@ -86,21 +91,21 @@ struct ConnectionPipeline {
             ExchangeHandler(
                 service, codec: codec, flushes: connections.flushes, peer: peer.text,
                 peerSlots: peer.slots, serverNames: settings.serverNames, httpsPort: settings.httpsPort,
-                authorization: settings.authorization))
-                challenges: settings.challenges))
+                authorization: settings.authorization, challenges: settings.challenges,
+                tlsVersion: tlsVersion(pipeline)))
     }
 
     private func addHTTP2(to context: ChannelHandlerContext, _ peer: Peer) throws {
         // ALPN offers HTTP/2 only where it is on.
         let limits = settings.http2 ?? HTTP2Limits()
+        let tlsVersion = tlsVersion(context.pipeline.syncOperations)
         let connection = try HTTP2Connection(
             settings, limits, service: service, connections: connections, peer: peer.text, scheme: scheme
         ) { stream in
             ExchangeHandler(
                 service, codec: stream, flushes: connections.flushes, peer: peer.text, peerSlots: peer.slots,
                 serverNames: settings.serverNames, httpsPort: settings.httpsPort,
-                authorization: settings.authorization, isStream: true)
-                serverNames: settings.serverNames, httpsPort: settings.httpsPort, challenges: settings.challenges,
+                authorization: settings.authorization, challenges: settings.challenges, tlsVersion: tlsVersion,
                 isStream: true)
         }
         try context.pipeline.syncOperations.addHandler(connection)

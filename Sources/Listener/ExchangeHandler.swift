@@ -27,6 +27,7 @@ final class ExchangeHandler: ChannelDuplexHandler {
     private let isStream: Bool
     private let serverNames: HostNames?
     private let httpsPort: Int?
+    private let tlsVersion: ClientProtocol.TLSVersion?
     private let authorization: ExternalAuthorization?
     private let challenges: PendingChallenges?
     /// Whether the connection or stream is still there.
@@ -52,12 +53,13 @@ final class ExchangeHandler: ChannelDuplexHandler {
     ///   - httpsPort: the port that requests are redirected to, for https; nil: they are served.
     ///   - authorization: the proxies whose questions the requests are; nil: they are served.
     ///   - challenges: are answered before anything else; nil: none is.
+    ///   - tlsVersion: nil where no TLS is spoken.
     ///   - isStream: whether it serves one of several streams of a connection, which is counted elsewhere.
     init(
         _ service: any RequestService, codec: any MessageCodec, flushes: EndOfTickFlushes, peer: String,
         peerSlots: AddressSlots? = nil, serverNames: HostNames? = nil, httpsPort: Int? = nil,
-        authorization: ExternalAuthorization? = nil, isStream: Bool = false
-        challenges: PendingChallenges? = nil, isStream: Bool = false
+        authorization: ExternalAuthorization? = nil, challenges: PendingChallenges? = nil,
+        tlsVersion: ClientProtocol.TLSVersion? = nil, isStream: Bool = false
     ) {
         self.service = service
         self.codec = codec
@@ -66,6 +68,7 @@ final class ExchangeHandler: ChannelDuplexHandler {
         self.peerSlots = peerSlots
         self.serverNames = serverNames
         self.httpsPort = httpsPort
+        self.tlsVersion = tlsVersion
         self.authorization = authorization
         self.challenges = challenges
         self.isStream = isStream
@@ -130,7 +133,8 @@ final class ExchangeHandler: ChannelDuplexHandler {
         let length = hasBody ? head.headerFields[.contentLength].flatMap(Int.init) : nil
         var request = InboundRequest(
             head: head, body: !hasBody ? .none : length.map { .length($0) } ?? .unknownLength, peer: peer,
-            peerSlots: peerSlots, receivedAt: .now(), httpsPort: httpsPort, authorization: authorization)
+            peerSlots: peerSlots, receivedAt: .now(), httpsPort: httpsPort, authorization: authorization,
+            spoken: ClientProtocol(http: codec.httpVersion, tls: tlsVersion))
         if let serverNames, let authority = head.authority { request.isMisdirected = !serverNames.contains(authority) }
         if let challenges { request.challengeResponse = challenges.response(to: head) }
         let sink = service.begin(request, ResponseWriter(self, exchange: exchange))

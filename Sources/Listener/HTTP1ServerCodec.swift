@@ -1,6 +1,7 @@
 internal import HTTP1
 internal import HTTPTypes
 internal import NIOCore
+internal import Pipeline
 
 /// HTTP/1.1 on one connection: bytes to request parts, response parts to bytes, one request at a time.
 ///
@@ -277,6 +278,8 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
             head, toHead: current.isHead, minorVersion: current.minorVersion,
             keepAlive: current.keepAlive && !isDraining)
     }
+
+    var httpVersion: ClientProtocol.HTTPVersion { outstanding?.minorVersion == 0 ? .http10 : .http11 }
 
     var sendsLines: Bool { true }
 

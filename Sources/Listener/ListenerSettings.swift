@@ -48,8 +48,6 @@ package struct ListenerSettings: Sendable {
         connections: Int = 10_000, connectionsPerAddress: Int = .max, trustedProxies: [IPNetwork] = [],
         leastRate: Int = 0, leastRateGrace: TimeAmount = .seconds(30), proxies: [IPNetwork] = [],
         serverNames: HostNames? = nil, httpsPort: Int? = nil, authorization: ExternalAuthorization? = nil,
-        tls: ListenerTLS? = nil, http2: HTTP2Limits? = nil
-        serverNames: HostNames? = nil, httpsPort: Int? = nil,
         challenges: PendingChallenges? = nil, tls: ListenerTLS? = nil, http2: HTTP2Limits? = nil
     ) {
         self.host = host
@@ -71,6 +69,19 @@ package struct ListenerSettings: Sendable {
         self.challenges = challenges
         self.tls = tls
         self.http2 = http2
+    }
+}
+
+extension ListenerSettings {
+    /// Whether connections from this address begin with a PROXY header.
+    func isProxy(_ address: IPAddress) -> Bool {
+        !proxies.isEmpty && proxies.contains { $0.contains(address) }
+    }
+
+    /// Where an address is counted; nil for a trusted proxy, which stands for many.
+    func slots(of address: IPAddress) -> AddressSlots? {
+        guard trustedProxies.isEmpty || !trustedProxies.contains(where: { $0.contains(address) }) else { return nil }
+        return AddressSlots(of: address)
     }
 }
 

@@ -1,6 +1,7 @@
 internal import HTTP1
 internal import HTTPTypes
 internal import NIOCore
+internal import Pipeline
 
 /// A part of a request.
 enum RequestPart {
@@ -46,6 +47,9 @@ protocol MessageCodec: AnyObject {
     /// - Returns: whether the client has not taken all of it. ``ExchangeHandler/responseHasLeft()`` is called when it
     ///   has; it may also go with the channel.
     func responseWaits() -> Bool
+
+    /// Of the request that is being received.
+    var httpVersion: ClientProtocol.HTTPVersion { get }
 
     /// Whether a response's head goes out as lines, so that these are the cheapest form to have it in.
     var sendsLines: Bool { get }

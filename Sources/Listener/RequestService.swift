@@ -26,6 +26,7 @@ package struct InboundRequest {
     package var httpsPort: Int?
     /// The proxy's question that it is; nil: it is to be served.
     package var authorization: ExternalAuthorization?
+    package var spoken = ClientProtocol()
     /// The response to a pending challenge of an ACME directory, which nothing else has a say in.
     package var challengeResponse: String?
 }

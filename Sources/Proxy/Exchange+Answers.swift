@@ -28,6 +28,10 @@ extension Exchange {
     func grant(_ permit: consuming Permit) {
         (log.routeIndex, log.subject) = (permit.routeIndex, permit.subject)
         guard !permit.isOverridden else { return refuse(ExternalAuthorization.overridden) }
+        // Where the gateway forwards, no other route's requests become WebSockets.
+        guard request.head.extendedConnectProtocol == nil || permit.webSocket != nil else {
+            return refuse(ExternalAuthorization.notDecided)
+        }
         let identity = request.authorization?.answer(permit.identityFields, names: service.plan.gate.identityNames)
         var head = HTTPResponse(status: .ok, headerFields: identity ?? [:])
         head.headerFields[.contentLength] = "0"

@@ -9,6 +9,7 @@ internal import Upstream
 extension Exchange: ExchangeSink {
     func receive(_ body: ByteBuffer) -> Bool {
         service.metrics.received(bytes: body.readableBytes)
+        log.bytesReceived += body.readableBytes
         return pass(body)
     }
 

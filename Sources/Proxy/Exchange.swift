@@ -163,14 +163,14 @@ final class Exchange {
     /// Begins the backend's response with the lines as they are.
     func begin(_ status: HTTPResponse.Status, _ lines: EndToEndLines) {
         guard state.upstreamResponded(), let writer = writer.take() else { return }
-        log.status = status.code
+        (log.status, log.upstreamStatus) = (status.code, status.code)
         began(writer.start(status, lines, requestID: log.requestID, closes: closesConnection))
     }
 
     /// Begins the backend's response with the fields that the client may see.
     func begin(_ head: HTTPResponse) {
         guard state.upstreamResponded(), let writer = writer.take() else { return }
-        log.status = head.status.code
+        (log.status, log.upstreamStatus) = (head.status.code, head.status.code)
         var head = head
         head.headerFields = ResponseFields.forClient(
             head.headerFields, requestID: log.requestID, rules: treatment?.responseHeaders)

@@ -15,6 +15,9 @@ struct ExchangeLog {
     /// Where the client's address is counted while the request is in flight; nil where it is not.
     var addressSlots: AddressSlots?
     var status = 0
+    /// The status of the backend's response; nil where there was none.
+    var upstreamStatus: Int?
+    var bytesReceived = 0
     var bytesSent = 0
     var routeIndex: Int?
     var upstreamIndex: Int?
@@ -78,6 +81,8 @@ struct ExchangeLog {
             method: request.head.method.rawValue, target: request.head.path ?? "", status: status,
             bytesSent: Int64(bytesSent), duration: duration(of: request, endedAt: endedAt),
             upstreamDuration: upstreamMicroseconds, server: server, retries: retries, route: route, subject: subject,
-            denialReason: reason?.code, decisionFor: request.authorization?.proxy.rawValue, trace: trace?.ids)
+            denialReason: reason?.code, decisionFor: request.authorization?.proxy.rawValue, trace: trace?.ids,
+            host: request.head.authority, userAgent: request.head.headerFields[.userAgent], spoken: request.spoken,
+            bytesReceived: Int64(bytesReceived), upstreamStatus: upstreamStatus)
     }
 }

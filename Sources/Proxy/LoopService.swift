@@ -215,7 +215,7 @@ final class LoopService {
         let isError = log.reason != nil || log.status >= 500
         guard recorder != nil || isTraced || isError else { return }
         let route = log.routeIndex.map { plan.gate.rules[$0].name }
-        let record = log.record(of: request, route: route, server: server(of: log), endedAt: now)
+        let record = log.record(of: request, route: route, server: server(of: log)?.name, endedAt: now)
         if isError { plan.recent.add(record, error: log.errorText, at: WallClock.seconds()) }
         if isTraced, let trace = log.trace { end(trace, record, log, of: request) }
         guard let recorder else { return }
@@ -223,10 +223,10 @@ final class LoopService {
         recorder.record(record)
     }
 
-    /// The name of the server that had the request last.
-    private func server(of log: ExchangeLog) -> String? {
+    /// The server that had the request last.
+    private func server(of log: ExchangeLog) -> UpstreamServer? {
         guard let upstream = log.upstreamIndex, let number = log.serverNumber else { return nil }
-        return plan.upstreams[upstream].settings.servers[number].name
+        return plan.upstreams[upstream].settings.servers[number]
     }
 
     /// The server that had the request last, as metrics number it, and how long it took.
@@ -242,6 +242,7 @@ final class LoopService {
         spans.scheme = request.head.scheme
         spans.pattern = log.routeIndex.map { plan.gate.routes.routes[$0].pattern.text }
         spans.upstreamName = log.upstreamIndex.map { plan.upstreams[$0].settings.name }
+        if let server = server(of: log) { (spans.serverURL, spans.serverSocket) = (server.url, server.unixSocket) }
         tracer?.end(spans, trace, log, receivedAt: request.receivedAt)
     }
 

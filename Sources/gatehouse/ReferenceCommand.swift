@@ -26,6 +26,7 @@ struct ReferenceCommand: ParsableCommand {
                 "access": .array(LogFields.access.map { .string($0) }),
                 "audit": .array(LogFields.audit.map { .string($0) }),
             ],
+            "log_schemas": .array(Reference.logSchemas),
             "audit_events": .array(AuditEventKind.allCases.map { .string($0.rawValue) }),
             "audit_rules": .array(Reference.auditRules),
             "audit_calls": .array(Reference.auditCalls),
@@ -44,6 +45,13 @@ private enum Reference {
         Reason.codes.map { code in
             let kinds = Reason.allCases.filter { $0.code == code }.map { JSON.string($0.kind.rawValue) }
             return ["code": .string(code), "kinds": .array(kinds)]
+        }
+    }
+
+    /// The names of each field in the schemas.
+    static var logSchemas: [JSON] {
+        LogName.allCases.map(\.names).map { names in
+            .array([names.own, names.ecs, names.otel].map { .string($0.description) })
         }
     }
 

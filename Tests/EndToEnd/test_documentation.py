@@ -56,10 +56,12 @@ def test_words_for_what_does_not_exist_are_an_error(reference):
 
 def test_the_fields_of_the_gateways_own_log_are_those_of_the_code():
     code = "".join(path.read_text() for path in (REPOSITORY / "Sources").rglob("*.swift") if "LocalPool" not in path.parts)
-    fields = set(re.findall(r'"([a-z_]+)": "\\\(', code)) | set(re.findall(r'metadata\["([a-z_]+)"\]', code))
+    texts, numbers = set(re.findall(r'"([a-z_]+)": "\\\(', code)), set(re.findall(r'"([a-z_]+)": \.stringConvertible\(', code))
+    assert texts & numbers == set(), "a field is either a number or a text"
+    fields = texts | numbers | set(re.findall(r'metadata\["([a-z_]+)"\]', code))
     described = yaml.safe_load((REPOSITORY / "docs" / "log-fields.yaml").read_text())["application"]
     # The line's own, those that a reload sums changes up by, and those that a crash leaves.
-    others = {"time", "level", "message", "listeners", "upstreams", "routes", "settings", "secrets", "signal", "under_way"}
+    others = {"time", "type", "level", "message", "listeners", "upstreams", "routes", "settings", "secrets", "signal", "under_way"}
     assert set(described) - others == fields - others
     assert others - set(described) == set()
 

@@ -47,7 +47,7 @@ def test_its_own_lines_are_json(gateway):
 
     wait_until(lambda: {line["message"] for line in own()} >= {"listening", "admin listening"}, "its lines")
     for line in own():
-        assert list(line)[:3] == ["time", "level", "message"]
+        assert list(line)[:4] == ["time", "type", "level", "message"]
 
 
 def test_debug_switched_on_at_run_time_tells_what_the_gateway_itself_asks(start_gateway, own_recorder, pool, ledger, tmp_path):
@@ -78,7 +78,7 @@ def test_debug_switched_on_at_run_time_tells_what_the_gateway_itself_asks(start_
     Account(gateway.port, ledger).login(ADA[0], "A-Wrong-Password-For-The-Log")
     wait_until(lambda: told("outgoing call"), "the call to Cognito")
     call = told("outgoing call")[-1]
-    assert call["operation"] == "InitiateAuth" and call["status"] == "400" and int(call["milliseconds"]) >= 0
+    assert call["operation"] == "InitiateAuth" and call["status"] == 400 and call["milliseconds"] >= 0
     assert call["request_id"] and call["provider_request_id"] and call["level"] == "debug"
     wait_until(lambda: told("health check", answer="status 500"), "a failed health check")
 
@@ -89,7 +89,7 @@ def test_debug_switched_on_at_run_time_tells_what_the_gateway_itself_asks(start_
     # A reload sets the level again; what it does until then is told.
     assert admin("/reload") == 200
     wait_until(lambda: told("configuration reloaded"), "the reload")
-    assert told("reload: reading the configuration") and told("reload: addresses are bound", new="0")
+    assert told("reload: reading the configuration") and told("reload: addresses are bound", new=0)
     text = (tmp_path / "own.log").read_text()
     for secret in (token, ADA[0], "A-Wrong-Password-For-The-Log"):
         assert secret not in text

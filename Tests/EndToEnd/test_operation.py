@@ -15,7 +15,10 @@ from harness.keys import KeyServer
 from harness.process import accepts_connections, free_port, wait_until
 
 # The keys of an access-log line, as the configuration reference names them.
-ALWAYS = {"time", "request_id", "client_address", "method", "path", "status", "bytes_sent", "duration_us"}
+ALWAYS = {
+    "time", "type", "request_id", "client_address", "method", "host", "path", "status", "bytes_received", "bytes_sent",
+    "duration_us", "http_version",
+}  # fmt: skip
 
 
 def test_a_line_for_each_request(gateway, recorder, issuer):
@@ -181,7 +184,10 @@ def test_the_log_tells_of_the_start_and_of_readiness(start_gateway):
     first = own_lines(gateway)[0]
     assert first.pop("time") and re.fullmatch(r"\d+\.\d+\.\d+", first.pop("version"))
     digest = hashlib.sha256(gateway.config_path.read_bytes()).hexdigest()[:16]
-    assert first == {"level": "info", "message": "starting", "configuration": str(gateway.config_path), "digest": digest}
+    assert first == {
+        "type": "application", "level": "info", "message": "starting", "configuration": str(gateway.config_path),
+        "digest": digest,
+    }  # fmt: skip
     assert not own_lines(gateway, "not ready yet")
 
 

@@ -90,10 +90,11 @@ def test_row_88_what_a_client_sends_stays_within_its_own_record(start_gateway, o
         expected += 1
     lines = wait_until(lambda: len(gateway.access_log()) >= expected and gateway.access_log(), "all lines")
     assert len(lines) == expected
-    # Every line is one JSON object of visible characters (access_log has read them), and only the path is the client's.
+    # Every line is one JSON object of visible characters (access_log has read them). The path and the user agent are
+    # the client's.
     text = gateway.process.output()
     assert text.isascii() and "\x1b" not in text and text.count("\n") == expected
-    assert all("forged" not in json.dumps({**line, "path": ""}) for line in lines)
+    assert all("forged" not in json.dumps({**line, "path": "", "user_agent": ""}) for line in lines)
 
 
 def test_row_88_what_an_issuer_serves_stays_within_its_own_record(start_gateway, issuer):

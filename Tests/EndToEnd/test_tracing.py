@@ -52,7 +52,7 @@ def test_each_export_is_told_at_debug(traced, collector, own_recorder, tmp_path)
         return [line for line in found if line.get("host") == host]
 
     wait_until(told, "the export")
-    assert (told()[0]["message"], told()[0]["status"]) == ("outgoing call", "200")
+    assert (told()[0]["message"], told()[0]["status"]) == ("outgoing call", 200)
 
 
 def test_a_request_is_a_trace_of_the_clients(traced, collector, own_recorder, issuer):
@@ -86,6 +86,8 @@ def test_a_request_is_a_trace_of_the_clients(traced, collector, own_recorder, is
     assert verification.name == "verify token"
     assert upstream.attributes["gatehouse.upstream"] == "recorder"
     assert upstream.attributes["gatehouse.server"] == own_recorder.url
+    host, port = own_recorder.url.removeprefix("http://").split(":")
+    assert (upstream.attributes["server.address"], upstream.attributes["server.port"]) == (host, int(port))
     assert upstream.attributes["http.response.status_code"] == 200
     for part in parts:
         assert part.parent_id == request.span_id

@@ -45,6 +45,7 @@ private final class CountingCodec: MessageCodec {
     func resume() {}
     func breakOff() {}
     func responseWaits() -> Bool { false }
+    let httpVersion = ClientProtocol.HTTPVersion.http11
     let sendsLines = false
     func writeHead(_ status: HTTPResponse.Status, _ lines: EndToEndLines, requestID: String, closes: Bool) {}
 }

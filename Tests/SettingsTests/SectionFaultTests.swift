@@ -98,7 +98,7 @@ struct SectionFaultTests {
             Case("tracing: {sampling: 1}", "tracing.endpoint: is missing"),
             Case(
                 "tracing: {endpoint: 'http://c.test/v1/traces'}",
-                "tracing.endpoint: the spans contain data about requests"),
+                "tracing.endpoint: spans and metrics contain data about requests"),
             Case(
                 "tracing: {endpoint: 'https://c.test/v1/traces', sampling: 1.5}",
                 "tracing.sampling: must be a number from 0 to 1"),
@@ -141,7 +141,7 @@ struct SectionFaultTests {
             Case(
                 "limits: {header_bytes: 8KiB, header_line_bytes: 9KiB}", "limits.header_line_bytes: must not be larger"),
             Case("limits: {token_bytes: 1MiB}", "limits.token_bytes: must be a size from 512B to 64KiB"),
-            Case("frobnicate: 1", "frobnicate: unknown key (known here: account_limits, admin, audit, direct_cognito"),
+            Case("frobnicate: 1", "frobnicate: unknown key (known here: account_limits, acme, admin, audit"),
         ])
     func simple(_ value: Case) {
         var sample = Sample()

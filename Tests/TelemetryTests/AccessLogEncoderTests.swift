@@ -1,4 +1,5 @@
 import Encoding
+import Pipeline
 import Testing
 
 @testable import Telemetry
@@ -13,8 +14,8 @@ func record(
         bytesSent: 275, duration: 1234, route: route, subject: subject, denialReason: denialReason)
 }
 
-func line(_ record: AccessRecord) -> String {
-    var encoder = AccessLogEncoder(AuditLogTests.hashes)
+func line(_ record: AccessRecord, _ format: LogFormat = .json) -> String {
+    var encoder = AccessLogEncoder(AuditLogTests.hashes, format)
     var bytes: [UInt8] = []
     encoder.encode(record, into: &bytes)
     return String(decoding: bytes, as: UTF8.self)
@@ -34,12 +35,17 @@ struct AccessLogEncoderTests {
         var record = record(target: "/api/items?page=2", route: "api", subject: "abc", denialReason: "expired")
         record.upstreamDuration = 1000
         (record.server, record.retries) = ("http://10.0.0.7:8000", 2)
-        record.decisionFor = "nginx"
+        (record.host, record.userAgent) = ("api.test:8443", "App/1.0 \"x\"")
+        (record.spoken, record.bytesReceived) = (ClientProtocol(http: .http2, tls: .tls13), 12)
+        (record.upstreamStatus, record.decisionFor) = (201, "nginx")
         #expect(
             line(record) == """
-                {"time":"2026-01-31T23:59:59.123Z","request_id":"r1","client_address":"192.0.2.1","method":"GET",\
-                "path":"/api/items?page=","status":200,"bytes_sent":275,"duration_us":1234,\
-                "upstream_duration_us":1000,"server":"http://10.0.0.7:8000","retries":2,"route":"api","subject_hash":"07d2f04510c4a58a5844ae0765b764c9","denial_reason":"expired","decision_for":"nginx"}
+                {"time":"2026-01-31T23:59:59.123Z","type":"access","request_id":"r1","client_address":"192.0.2.1",\
+                "method":"GET","host":"api.test:8443",\
+                "path":"/api/items?page=","status":200,"upstream_status":201,"bytes_received":12,"bytes_sent":275,\
+                "duration_us":1234,\
+                "upstream_duration_us":1000,"server":"http://10.0.0.7:8000","retries":2,"route":"api",\
+                "http_version":"2","tls_version":"1.3","user_agent":"App/1.0 \\"x\\"","subject_hash":"07d2f04510c4a58a5844ae0765b764c9","denial_reason":"expired","decision_for":"nginx"}
 
                 """)
     }
@@ -55,7 +61,7 @@ struct AccessLogEncoderTests {
         encoder.encode(record, into: &bytes)
         #expect(
             String(decoding: bytes, as: UTF8.self) == """
-                2026-01-31T23:59:59.123Z GET /a b\\u001b?code= 200 1.2ms client_address=192.0.2.1 bytes_sent=275 \
+                2026-01-31T23:59:59.123Z GET /a b\\u001b?code= 200 1.2ms client_address=192.0.2.1 bytes_received=0 bytes_sent=275 \
                 upstream=2.3s server=http://10.0.0.7:8000 retries=2 route="an api" subject_hash=07d2f04510c4a58a5844ae0765b764c9 denial_reason=expired decision_for=nginx request_id=r1
 
                 """)
@@ -76,8 +82,8 @@ struct AccessLogEncoderTests {
     func little() {
         #expect(
             line(record()) == """
-                {"time":"2026-01-31T23:59:59.123Z","request_id":"r1","client_address":"192.0.2.1","method":"GET",\
-                "path":"/","status":200,"bytes_sent":275,"duration_us":1234}
+                {"time":"2026-01-31T23:59:59.123Z","type":"access","request_id":"r1","client_address":"192.0.2.1",\
+                "method":"GET","path":"/","status":200,"bytes_received":0,"bytes_sent":275,"duration_us":1234}
 
                 """)
     }

@@ -20,8 +20,15 @@ struct ApplicationLogTests {
     func json() {
         #expect(
             Self.line(.json, "key set \"old\"", ["issuer": "pool", "age": "7"])
-                == #"{"time":"2023-11-14T22:13:20.123Z","level":"warning","message":"key set \"old\"","age":"7","#
+                == #"{"time":"2023-11-14T22:13:20.123Z","type":"application","level":"warning","message":"key set \"old\"","age":"7","#
                 + #""issuer":"pool"}"#)
+    }
+
+    @Test("Numbers are numbers, and what only looks like one is text")
+    func numbers() {
+        let line = Self.line(
+            .json, "m", ["a": .stringConvertible(7), "b": .stringConvertible(Int64.min), "c": "7", "d": "\(7)"])
+        #expect(line.hasSuffix(#""a":7,"b":-9223372036854775808,"c":"7","d":"7"}"#))
     }
 
     @Test("On a terminal the level stands out, and only in text", arguments: [LogFormat.json, .text])

@@ -35,7 +35,7 @@ struct AuditLogTests {
         let json = try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: String])
         #expect(
             json == [
-                "event": "sign_in_failed", "time": "2023-11-14T22:13:20.123Z", "request_id": "r-1",
+                "event": "sign_in_failed", "type": "audit", "time": "2023-11-14T22:13:20.123Z", "request_id": "r-1",
                 "operation": "login", "client_address": "192.0.2.7", "application": "MyApp/1",
                 "subject_hash": Self.hashes.hash(ofSubject: "s-1"),
                 "account_hash": Self.hashes.hash(ofAccount: "ada@example.com"), "device_id": "d-1",

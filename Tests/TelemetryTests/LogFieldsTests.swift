@@ -12,9 +12,9 @@ struct LogFieldsTests {
                 #expect(mirror.displayStyle != .optional || !mirror.children.isEmpty, "\(child.label ?? "") is nil")
             }
         }
-        #expect(LogFields.access.starts(with: ["time", "request_id", "client_address"]))
+        #expect(LogFields.access.starts(with: ["time", "type", "request_id", "client_address"]))
         #expect(LogFields.access.contains("denial_reason") && LogFields.access.contains("span_id"))
-        #expect(LogFields.audit.starts(with: ["event", "time", "request_id"]))
+        #expect(LogFields.audit.starts(with: ["time", "type", "event", "request_id"]))
         #expect(LogFields.audit.contains("account_hash") && LogFields.audit.contains("trace_id"))
     }
 }

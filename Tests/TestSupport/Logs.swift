@@ -53,7 +53,7 @@ package struct WarningLog: LogHandler {
     }
 
     package func log(event: LogEvent) {
-        let named = (event.metadata?["keys"] ?? event.metadata?["reason"]).map { ": \($0)" } ?? ""
+        let named = (event.metadata?["dropped"] ?? event.metadata?["reason"]).map { ": \($0)" } ?? ""
         kept.lines.withLock { $0.append("\(event.message)\(named)") }
     }
 }

@@ -4,6 +4,11 @@ from .markdown import heading, matched, page, table
 
 INTRODUCTION = """This page lists the fields of the three logs, for queries and alerts. Each line is a JSON object with
 `logging.format: json`. Where the logs go is in [watching](../watching.md)."""
+OTHER_SCHEMAS = """With `logging.schema: ecs` or `otel` the fields have the names of the [Elastic Common
+Schema](https://www.elastic.co/docs/reference/ecs) 8.17 or of [OpenTelemetry's
+conventions](https://opentelemetry.io/docs/specs/semconv/). Other fields of the gateway's own log begin with `gatehouse.`. A
+type is `gatehouse.access`, `gatehouse.audit` or `gatehouse.application`. The host has no port, and the query is a field
+of its own."""
 LOGS = {
     "access": ("Access log", "One line for each request. Fields without a value are left out."),
     "audit": ("Audit log", "One line for each account event. Fields without a value are left out."),
@@ -23,4 +28,6 @@ def log_fields_page(reference: dict, words: dict) -> str:
         if log == "audit":
             rows = [[f"`{event}`", words["events"][event]] for event in reference["audit_events"]]
             lines += ["## Audit events", "", *table(["event", "when"], rows)]
+    rows = [[f"`{name}`" for name in names] for names in reference["log_schemas"]]
+    lines += ["## Other schemas", "", OTHER_SCHEMAS, "", *table(["`gatehouse`", "`ecs`", "`otel`"], rows)]
     return page(lines)

@@ -54,7 +54,8 @@ extension CognitoAccounts {
         logger.warning(
             "sessions that ended with a new password continue at Cognito",
             metadata: [
-                "request_id": "\(request.requestID)", "pool_id": "\(settings.poolID)", "sessions": "\(failures)",
+                "request_id": "\(request.requestID)", "pool_id": "\(settings.poolID)",
+                "sessions": .stringConvertible(failures),
             ])
     }
 

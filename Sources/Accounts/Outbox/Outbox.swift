@@ -186,7 +186,8 @@ package actor Outbox {
                 "a message was not delivered",
                 metadata: [
                     "destination": "\(message.destination)", "kind": "\(message.kind)", "key": "\(message.key)",
-                    "attempts": "\(message.attempts)", "error": "\(error)", "next_in_ms": "\(pause)",
+                    "attempts": .stringConvertible(message.attempts), "error": "\(error)",
+                    "next_in_ms": .stringConvertible(pause),
                 ])
             return await postpone(message, by: pause)
         }
@@ -249,7 +250,7 @@ package actor Outbox {
                     "a message was given up",
                     metadata: [
                         "destination": "\(message.destination)", "kind": "\(message.kind)",
-                        "attempts": "\(message.attempts)",
+                        "attempts": .stringConvertible(message.attempts),
                     ])
             }
         } catch {

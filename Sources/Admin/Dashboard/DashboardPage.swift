@@ -16,7 +16,9 @@ enum DashboardPage {
     ].map(decoded).joined()
 
     /// As text of the page.
-    private static let runbook = [PackageResources.runbook_md, PackageResources.runbook_postgres_md].map(decoded)
+    private static let runbook = [
+        PackageResources.runbook_md, PackageResources.runbook_postgres_md, PackageResources.runbook_secrets_md,
+    ].map(decoded)
         .joined().replacing("&", with: "&amp;").replacing("<", with: "&lt;")
 
     static let text = decoded(PackageResources.page_html)

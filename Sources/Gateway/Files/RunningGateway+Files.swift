@@ -85,6 +85,6 @@ extension RunningGateway {
         for error in errors { logger.error("configuration error", metadata: ["fault": "\(error)"]) }
         logger.error(
             "changed files not used; their earlier contents stay in use",
-            metadata: ["files": "\(keys.joined(separator: " "))", "faults": "\(errors.count)"])
+            metadata: ["files": "\(keys.joined(separator: " "))", "faults": .stringConvertible(errors.count)])
     }
 }

@@ -261,8 +261,8 @@ package actor KeySetService {
         logger.debug(
             "key set fetched",
             metadata: [
-                "issuer": "\(issuer.name)", "url": "\(issuer.keySource.place)", "keys": "\(set.count)",
-                "fresh_for_seconds": "\(freshFor)",
+                "issuer": "\(issuer.name)", "url": "\(issuer.keySource.place)", "keys": .stringConvertible(set.count),
+                "fresh_for_seconds": .stringConvertible(freshFor),
             ])
         let document = Unwritten(document: response.body, fetchedAt: fetchedAt)
         if isRunning { write(document) } else { unwritten = document }
@@ -283,14 +283,14 @@ package actor KeySetService {
         guard !dropped.isEmpty, dropped != warnedOf else { return }
         logger.warning(
             "keys left out of the key set",
-            metadata: ["issuer": "\(issuer.name)", "keys": "\(dropped.joined(separator: "; "))"])
+            metadata: ["issuer": "\(issuer.name)", "dropped": "\(dropped.joined(separator: "; "))"])
     }
 
     private func reportRecovery(_ set: KeySet) {
         guard hasFailed else { return }
         hasFailed = false
         logger.notice(
-            "key set fetched again", metadata: ["issuer": "\(issuer.name)", "keys": "\(set.count)"])
+            "key set fetched again", metadata: ["issuer": "\(issuer.name)", "keys": .stringConvertible(set.count)])
     }
 
     private func fail(_ reason: String) -> Bool {
@@ -328,7 +328,8 @@ package actor KeySetService {
             logger.debug(
                 "stored key set read",
                 metadata: [
-                    "issuer": "\(issuer.name)", "keys": "\(set.count)", "age_seconds": "\(age)",
+                    "issuer": "\(issuer.name)", "keys": .stringConvertible(set.count),
+                    "age_seconds": .stringConvertible(age),
                 ])
             let fetchedUptime = uptime() - age
             state.withLock { state in

@@ -58,7 +58,8 @@ extension RevocationService {
             }
         }
         guard !missing.isEmpty else { return }
-        logger.notice("revocations stored that the database lacked", metadata: ["revocations": "\(missing.count)"])
+        logger.notice(
+            "revocations stored that the database lacked", metadata: ["revocations": .stringConvertible(missing.count)])
     }
 
     /// Lets no token count while the list is too old.
@@ -68,7 +69,7 @@ extension RevocationService {
         state.withLock { $0.list = $0.list.marked(tooOld: isTooOld) }
         logger.error(
             isTooOld ? "no token is accepted: revocations cannot be read" : "tokens are accepted by an old list",
-            metadata: ["age_seconds": "\(status.age)"])
+            metadata: ["age_seconds": .stringConvertible(status.age)])
         await publish()
     }
 

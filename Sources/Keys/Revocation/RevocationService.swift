@@ -143,7 +143,8 @@ package actor RevocationService {
     package func revoke(_ revocations: [Revocation]) async throws {
         guard hasRoom(for: revocations) || makeRoom(for: revocations) else {
             state.withLock { $0.failures += revocations.count }
-            logger.error("not revoked: limits.revocations is reached", metadata: ["held": "\(current.count)"])
+            logger.error(
+                "not revoked: limits.revocations is reached", metadata: ["held": .stringConvertible(current.count)])
             throw RevocationError.full
         }
         let stored: Result<Void, any Error>

@@ -2,6 +2,7 @@ internal import HTTP1
 internal import HTTP2
 internal import HTTPTypes
 internal import NIOCore
+internal import Pipeline
 
 /// One stream of an HTTP/2 connection: what comes on it to request parts, response parts to what goes out. It has no
 /// channel of its own.
@@ -263,6 +264,8 @@ final class HTTP2Stream: MessageCodec, TimedConnection {
         case .end(let trailers): writeEnd(trailers)
         }
     }
+
+    var httpVersion: ClientProtocol.HTTPVersion { .http2 }
 
     var sendsLines: Bool { true }
 

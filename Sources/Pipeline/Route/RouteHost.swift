@@ -66,8 +66,8 @@ struct RouteHosts: Sendable {
 
     /// Where a request with this authority is looked for. Tries of the same hosts have the same positions.
     @inline(__always)
-    func position(of authority: String?) -> Position {
-        tries.isEmpty ? Position() : lookUp(authority)
+    func position(of authority: @autoclosure () -> String?) -> Position {
+        tries.isEmpty ? Position() : lookUp(authority())
     }
 
     private func lookUp(_ authority: String?) -> Position {

@@ -91,11 +91,12 @@ package struct RouteTable: Sendable {
     /// differently only matches where every such reading comes under the same pattern; before a backend that ignores
     /// case also every reading of it in lower case.
     ///
-    /// - Parameter authority: the host that the request names, perhaps with a port; nil for none.
+    /// - Parameter authority: the host that the request names, perhaps with a port; nil for none. It is not read where no
+    ///   route has hosts.
     package func match(
-        method: HTTPRequest.Method, path: borrowing RequestPath, authority: String? = nil
+        method: HTTPRequest.Method, path: borrowing RequestPath, authority: @autoclosure () -> String? = nil
     ) -> Match {
-        let position = hosts.position(of: authority)
+        let position = hosts.position(of: authority())
         guard let shape = path.withBytes({ hosts.find($0, at: position) }) else { return .none }
         if path.hasOtherReading {
             for reading in path.otherReadings() where hosts.find(reading.span, at: position) != shape { return .none }

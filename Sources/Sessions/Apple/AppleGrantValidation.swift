@@ -96,7 +96,7 @@ package final class AppleGrantValidation: Sendable {
         guard stored.contains(where: { $0.clientID == record.clientID && $0.token == record.token }) else { return }
         try await sessions.end(open, requestID: Self.requestID)
         grants.logger.info(
-            "a user withdrew the consent to Sign in with Apple", metadata: ["sessions": "\(open.count)"])
+            "a user withdrew the consent to Sign in with Apple", metadata: ["sessions": .stringConvertible(open.count)])
         try await grants.records.remove(record)
     }
 }

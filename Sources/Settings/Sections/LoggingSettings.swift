@@ -13,6 +13,15 @@ package enum LogFormatSetting: String, Sendable, CaseIterable {
     case text
 }
 
+/// How the members of JSON lines are called.
+package enum LogSchemaSetting: String, Sendable, CaseIterable {
+    case gatehouse
+    /// The Elastic Common Schema.
+    case ecs
+    /// OpenTelemetry's conventions.
+    case otel
+}
+
 /// Where the lines of a log go.
 package enum LogDestinationSetting: Sendable, Equatable {
     case standardOutput
@@ -36,6 +45,7 @@ package struct LoggingSettings: Sendable {
     /// The least level of the gateway's own log.
     package var level: LogLevelSetting
     package var format: LogFormatSetting
+    package var schema: LogSchemaSetting
     /// Where the gateway's own log goes.
     package var destination: LogDestinationSetting
     /// One line for each request.
@@ -49,6 +59,8 @@ extension LoggingSettings {
     init(reading keys: SettingsMapping, routes: [String]) {
         level = keys.value("level", .oneOf, default: .info)
         format = keys.value("format", .oneOf, default: .auto)
+        schema = keys.value("schema", .oneOf, default: .gatehouse)
+        if format == .text, schema != .gatehouse { keys.error("schema", "has no effect with format: text") }
         destination = keys.logDestination("file", default: .standardError, hint: "stderr and stdout are known")
         accessLog = keys.value("access_log", .boolean, default: true)
         accessDestination = keys.logDestination(

@@ -1,13 +1,14 @@
 internal import Encoding
+internal import Pipeline
 
 /// Writes access records as JSON, one object a line.
 ///
-/// Keys: `time` (RFC 3339, UTC, milliseconds), `request_id`, `client_address`, `method`, `path` (with the names of the
-/// query's parameters and without their values), `status`, `bytes_sent`, `duration_us`, and where known
-/// `upstream_duration_us`, `server`, `retries` (where there were any), `route`, `subject_hash` (as in the audit log,
-/// see ``UserHashes``), `denial_reason`, `decision_for`, `trace_id` and `span_id`.
+/// ``LogName`` has the members. The time is RFC 3339 in UTC with milliseconds, the query has the names of its
+/// parameters without their values, and `subject_hash` is as in the audit log (``UserHashes``). Unknown values
+/// are left out.
 struct AccessLogEncoder: Sendable {
-    private let format: LogFormat
+    /// Nil for text.
+    private let names: LogNames?
     private let hashes: UserHashes?
     private var clock = TimestampEncoder()
     /// Callers come with many requests; a hash costs as much as half a line.
@@ -19,15 +20,12 @@ struct AccessLogEncoder: Sendable {
     /// - Parameter hashes: nil leaves subjects out.
     init(_ hashes: UserHashes?, _ format: LogFormat = .json) {
         self.hashes = hashes
-        self.format = format
+        names = format.schema.map { LogNames($0, .access) }
     }
 
     /// Appends the line of `record` to `line`, with the newline that ends it.
     mutating func encode(_ record: AccessRecord, into line: inout [UInt8]) {
-        switch format {
-        case .json: encodeJSON(record, into: &line)
-        case .text: encodeText(record, into: &line)
-        }
+        if let names { encodeJSON(record, names, into: &line) } else { encodeText(record, into: &line) }
     }
 
     /// `2026-01-31T23:59:59.123Z GET /path 200 12.3ms client_address=…`
@@ -43,47 +41,78 @@ struct AccessLogEncoder: Sendable {
         line.append(contentsOf: " \(record.status) ".utf8)
         line.appendDuration(microseconds: record.duration)
         line.appendTextField("client_address", record.clientAddress)
+        if let host = record.host { line.appendTextField("host", host) }
+        line.appendTextField("bytes_received", record.bytesReceived)
         line.appendTextField("bytes_sent", record.bytesSent)
         if let duration = record.upstreamDuration {
             line.append(contentsOf: " upstream=".utf8)
             line.appendDuration(microseconds: duration)
         }
+        if let status = record.upstreamStatus { line.appendTextField("upstream_status", Int64(status)) }
         if let server = record.server { line.appendTextField("server", server) }
         if record.retries > 0 { line.appendTextField("retries", Int64(record.retries)) }
         if let route = record.route { line.appendTextField("route", route) }
+        if let spoken = record.spoken {
+            line.appendTextField("http_version", spoken.http.text.description)
+            if let version = spoken.tls { line.appendTextField("tls_version", version.text.description) }
+        }
+        if let agent = record.loggedUserAgent { line.appendTextField("user_agent", agent) }
         if let hash = record.subject.flatMap({ hash(ofSubject: $0) }) { line.appendTextField("subject_hash", hash) }
         if let reason = record.denialReason { line.appendTextField("denial_reason", reason) }
         if let proxy = record.decisionFor { line.appendTextField("decision_for", proxy) }
         line.appendTextField("request_id", record.requestID)
-        if let trace = record.trace { line.appendFields(trace, format: .text) }
+        if let trace = record.trace { line.appendTextFields(trace) }
         line.append(UInt8(ascii: "\n"))
     }
 
-    private mutating func encodeJSON(_ record: AccessRecord, into line: inout [UInt8]) {
-        line.append(contentsOf: #"{"time":""#.utf8)
+    private mutating func encodeJSON(_ record: AccessRecord, _ names: LogNames, into line: inout [UInt8]) {
+        line.append(contentsOf: names.begin)
         clock.append(milliseconds: record.time, to: &line)
-        line.append(UInt8(ascii: "\""))
-        line.appendField("request_id", record.requestID)
-        line.appendField("client_address", record.clientAddress)
-        line.appendField("method", record.method)
-        line.append(contentsOf: #","path":""#.utf8)
+        line.append(contentsOf: names.afterTime)
+        line.appendField(names[.requestID], record.requestID)
+        line.appendField(names[.clientAddress], record.clientAddress)
+        line.appendField(names[.method], record.method)
+        if let host = record.host {
+            line.appendField(names[.host], names.schema == .own ? host : AccessRecord.withoutPort(host))
+        }
+        appendTarget(record, names, to: &line)
+        line.appendField(names[.status], Int64(record.status))
+        if let status = record.upstreamStatus { line.appendField(names[.upstreamStatus], Int64(status)) }
+        line.appendField(names[.bytesReceived], record.bytesReceived)
+        line.appendField(names[.bytesSent], record.bytesSent)
+        line.appendField(names[.duration], record.duration)
+        if let duration = record.upstreamDuration { line.appendField(names[.upstreamDuration], duration) }
+        if let server = record.server { line.appendField(names[.server], server) }
+        if record.retries > 0 { line.appendField(names[.retries], Int64(record.retries)) }
+        if let route = record.route { line.appendField(names[.route], route) }
+        if let spoken = record.spoken {
+            line.appendField(names[.httpVersion], plain: spoken.http.text)
+            if let version = spoken.tls { line.appendField(names[.tlsVersion], plain: version.text) }
+        }
+        if let agent = record.loggedUserAgent { line.appendField(names[.userAgent], agent) }
+        if let hash = record.subject.flatMap({ hash(ofSubject: $0) }) { line.appendField(names[.subjectHash], hash) }
+        if let reason = record.denialReason { line.appendField(names[.denialReason], reason) }
+        if let proxy = record.decisionFor { line.appendField(names[.decisionFor], proxy) }
+        if let trace = record.trace { line.appendFields(trace, names) }
+        line.append(contentsOf: "}\n".utf8)
+    }
+
+    /// Path and query in one, as the own schema has them, or each by itself.
+    private func appendTarget(_ record: AccessRecord, _ names: LogNames, to line: inout [UInt8]) {
+        line.append(contentsOf: ",\"\(names[.path])\":\"".utf8)
         let start = line.count
         line.append(contentsOf: record.target.utf8)
         RedactedTarget.redact(&line, from: start)
+        guard names.schema != .own, let mark = line[start...].firstIndex(of: UInt8(ascii: "?")) else {
+            line.escape(from: start)
+            line.append(UInt8(ascii: "\""))
+            return
+        }
+        let query = String(decoding: line[(mark + 1)...], as: UTF8.self)
+        line.removeSubrange(mark...)
         line.escape(from: start)
         line.append(UInt8(ascii: "\""))
-        line.appendField("status", Int64(record.status))
-        line.appendField("bytes_sent", record.bytesSent)
-        line.appendField("duration_us", record.duration)
-        if let duration = record.upstreamDuration { line.appendField("upstream_duration_us", duration) }
-        if let server = record.server { line.appendField("server", server) }
-        if record.retries > 0 { line.appendField("retries", Int64(record.retries)) }
-        if let route = record.route { line.appendField("route", route) }
-        if let hash = record.subject.flatMap({ hash(ofSubject: $0) }) { line.appendField("subject_hash", hash) }
-        if let reason = record.denialReason { line.appendField("denial_reason", reason) }
-        if let proxy = record.decisionFor { line.appendField("decision_for", proxy) }
-        if let trace = record.trace { line.appendFields(trace, format: .json) }
-        line.append(contentsOf: "}\n".utf8)
+        line.appendField(names[.query], query)
     }
 
     private mutating func hash(ofSubject subject: String) -> String? {

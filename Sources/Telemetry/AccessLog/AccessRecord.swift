@@ -1,3 +1,5 @@
+package import Pipeline
+
 /// The data about one request when its response has ended. It is made on the event loop and formatted off it.
 package struct AccessRecord: Sendable {
     /// When the request began, in milliseconds since 1970-01-01 UTC.
@@ -30,6 +32,15 @@ package struct AccessRecord: Sendable {
     package var decisionFor: String?
     /// Nil where no spans are made.
     package var trace: TraceIDs?
+    /// The host that the request names, perhaps with a port.
+    package var host: String?
+    package var userAgent: String?
+    /// Nil where no request came to be.
+    package var spoken: ClientProtocol?
+    /// Body bytes that came from the client.
+    package var bytesReceived: Int64
+    /// The status of the backend's response; nil where there was none.
+    package var upstreamStatus: Int?
 
     /// The target as it may be shown: the names of the query's parameters without their values.
     package var loggedTarget: String {
@@ -38,11 +49,28 @@ package struct AccessRecord: Sendable {
         return String(decoding: bytes, as: UTF8.self)
     }
 
+    /// The beginning of ``userAgent``, whose length is the client's to choose.
+    var loggedUserAgent: String? {
+        guard let userAgent, userAgent.utf8.count > Self.longestUserAgent else { return userAgent }
+        return String(decoding: userAgent.utf8.prefix(Self.longestUserAgent), as: UTF8.self)
+    }
+
+    private static let longestUserAgent = 256
+
+    /// The host of an authority, an address of IPv6 without its brackets.
+    static func withoutPort(_ authority: String) -> String {
+        guard authority.utf8.first == UInt8(ascii: "[") else {
+            return String(Substring(authority.utf8.prefix { $0 != UInt8(ascii: ":") }))
+        }
+        return String(Substring(authority.utf8.dropFirst().prefix { $0 != UInt8(ascii: "]") }))
+    }
+
     package init(
         time: Int64, requestID: String, clientAddress: String, method: String, target: String, status: Int,
         bytesSent: Int64, duration: Int64, upstreamDuration: Int64? = nil, server: String? = nil, retries: Int = 0,
         route: String? = nil, subject: String? = nil, denialReason: String? = nil,
-        decisionFor: String? = nil, trace: TraceIDs? = nil
+        decisionFor: String? = nil, trace: TraceIDs? = nil, host: String? = nil, userAgent: String? = nil,
+        spoken: ClientProtocol? = nil, bytesReceived: Int64 = 0, upstreamStatus: Int? = nil
     ) {
         self.time = time
         self.requestID = requestID
@@ -60,5 +88,10 @@ package struct AccessRecord: Sendable {
         self.denialReason = denialReason
         self.decisionFor = decisionFor
         self.trace = trace
+        self.host = host
+        self.userAgent = userAgent
+        self.spoken = spoken
+        self.bytesReceived = bytesReceived
+        self.upstreamStatus = upstreamStatus
     }
 }

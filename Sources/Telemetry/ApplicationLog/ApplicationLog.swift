@@ -25,47 +25,46 @@ extension QueuedLog where Encoder == ApplicationEncoder {
     }
 }
 
-/// Writes lines of the gateway's own log, as JSON with `time`, `level`, `message` and then the metadata by their names,
-/// or for people.
+/// Writes lines of the gateway's own log, as JSON with `time`, `type`, `level`, `message` and then the metadata by their
+/// names, or for people.
 ///
 /// Metadata and messages may contain text from outside. It is escaped, so that it can neither begin a line nor control
 /// a terminal.
 package struct ApplicationEncoder: LineEncoder {
-    private let format: LogFormat
+    /// Nil for text.
+    private let names: LogNames?
     private let hasColours: Bool
     private var clock = TimestampEncoder()
 
     /// - Parameter hasColours: whether a text's level stands out, for a terminal.
     package init(_ format: LogFormat = .json, hasColours: Bool = false) {
-        self.format = format
+        names = format.schema.map { LogNames($0, .application) }
         self.hasColours = hasColours
     }
 
     package mutating func encode(_ record: ApplicationRecord, into line: inout [UInt8]) {
         let metadata = record.metadata.sorted { $0.key < $1.key }
-        switch format {
-        case .json:
-            line.append(contentsOf: #"{"time":""#.utf8)
+        if let names {
+            line.append(contentsOf: names.begin)
             clock.append(milliseconds: record.time, to: &line)
-            line.append(UInt8(ascii: "\""))
-            line.appendField("level", record.level.rawValue)
-            line.appendField("message", record.message)
+            line.append(contentsOf: names.afterTime)
+            line.appendField(names[.level], record.level.rawValue)
+            line.appendField(names[.message], record.message)
             for (name, value) in metadata {
-                // A name that stands already would be a second one of the same object (RFC 8259, section 4).
-                let isTaken = ["time", "level", "message"].contains(name)
                 line.append(UInt8(ascii: ","))
-                line.appendQuoted(isTaken ? name + "_" : name)
+                line.appendQuoted(names.name(ofMetadata: name))
                 line.append(UInt8(ascii: ":"))
-                line.appendQuoted("\(value)")
+                line.append(value)
             }
             line.append(UInt8(ascii: "}"))
-        case .text:
+        } else {
             clock.append(milliseconds: record.time, to: &line)
             line.append(contentsOf: " \(text(of: record.level)) ".utf8)
             line.appendEscaped(record.message)
             for (name, value) in metadata { line.appendTextField(name, "\(value)") }
         }
     }
+
     /// With the colour of its urgency (ECMA-48 §8.3.117); what is as it should be has none.
     private func text(of level: Logger.Level) -> String {
         let colour: String? =
@@ -79,5 +78,16 @@ package struct ApplicationEncoder: LineEncoder {
             }
         guard hasColours, let colour else { return level.rawValue }
         return "\u{1B}[\(colour)m\(level.rawValue)\u{1B}[0m"
+    }
+}
+
+extension [UInt8] {
+    /// Numbers as numbers, everything else as text.
+    fileprivate mutating func append(_ value: Logger.MetadataValue) {
+        if case .stringConvertible(let number) = value, let number = number as? any BinaryInteger {
+            append(contentsOf: String(number).utf8)
+        } else {
+            appendQuoted("\(value)")
+        }
     }
 }

@@ -2,54 +2,49 @@ internal import Pipeline
 
 /// Writes audit events as JSON, one object a line.
 ///
-/// Keys: `event`, `time` (RFC 3339, UTC, milliseconds), `request_id`, `operation`, `client_address`, `application`, and
-/// where known `operator`, `change`, `subject_hash`, `account_hash` (see ``UserHashes``), `device_id`,
-/// `device_platform`, `app_version`, `real_user_status` and `reason`. Text that a client has chosen is escaped: no line
-/// breaks, no control characters.
+/// ``LogName`` has the members. The time is RFC 3339 in UTC with milliseconds; ``UserHashes`` has the hashes. Unknown
+/// values are left out. Text that a client has chosen is escaped: no line breaks, no control characters.
 package struct AuditEncoder: LineEncoder {
     private let hashes: UserHashes
-    private let format: LogFormat
+    /// Nil for text.
+    private let names: LogNames?
     private var clock = TimestampEncoder()
 
     package init(_ hashes: UserHashes, _ format: LogFormat = .json) {
         self.hashes = hashes
-        self.format = format
+        names = format.schema.map { LogNames($0, .audit) }
     }
 
     /// Appends the event as one JSON object or text, without a newline behind it.
     package mutating func encode(_ event: AuditEvent, into line: inout [UInt8]) {
-        switch format {
-        case .json: encodeJSON(event, into: &line)
-        case .text: encodeText(event, into: &line)
-        }
+        if let names { encodeJSON(event, names, into: &line) } else { encodeText(event, into: &line) }
     }
 
     private mutating func encodeText(_ event: AuditEvent, into line: inout [UInt8]) {
         clock.append(milliseconds: event.time, to: &line)
         line.append(contentsOf: " audit \(event.kind.rawValue)".utf8)
-        for (name, value) in fields(event) { line.appendTextField(name.description, value) }
-        if let trace = event.trace { line.appendFields(trace, format: .text) }
+        for (name, value) in fields(event) { line.appendTextField(name.names.own.description, value) }
+        if let trace = event.trace { line.appendTextFields(trace) }
     }
 
-    private mutating func encodeJSON(_ event: AuditEvent, into line: inout [UInt8]) {
-        line.append(contentsOf: #"{"event":""#.utf8)
-        line.append(contentsOf: event.kind.rawValue.utf8)
-        line.append(contentsOf: #"","time":""#.utf8)
+    private mutating func encodeJSON(_ event: AuditEvent, _ names: LogNames, into line: inout [UInt8]) {
+        line.append(contentsOf: names.begin)
         clock.append(milliseconds: event.time, to: &line)
-        line.append(UInt8(ascii: "\""))
-        for (name, value) in fields(event) { line.appendField(name, value) }
-        if let trace = event.trace { line.appendFields(trace, format: .json) }
+        line.append(contentsOf: names.afterTime)
+        line.appendField(names[.event], event.kind.rawValue)
+        for (name, value) in fields(event) { line.appendField(names[name], value) }
+        if let trace = event.trace { line.appendFields(trace, names) }
         line.append(UInt8(ascii: "}"))
     }
 
-    private func fields(_ event: AuditEvent) -> [(StaticString, String)] {
-        let fields: [(StaticString, String?)] = [
-            ("request_id", event.requestID), ("operation", event.operation), ("client_address", event.address),
-            ("application", event.application), ("operator", event.operatorName), ("change", event.change),
-            ("subject_hash", event.subject.map(hashes.hash(ofSubject:))),
-            ("account_hash", event.account.map(hashes.hash(ofAccount:))), ("device_id", event.device?.id),
-            ("device_platform", event.device?.platform), ("app_version", event.device?.appVersion),
-            ("real_user_status", event.realUserStatus), ("reason", event.reason),
+    private func fields(_ event: AuditEvent) -> [(LogName, String)] {
+        let fields: [(LogName, String?)] = [
+            (.requestID, event.requestID), (.operation, event.operation), (.clientAddress, event.address),
+            (.application, event.application), (.operatorName, event.operatorName), (.change, event.change),
+            (.subjectHash, event.subject.map(hashes.hash(ofSubject:))),
+            (.accountHash, event.account.map(hashes.hash(ofAccount:))), (.deviceID, event.device?.id),
+            (.devicePlatform, event.device?.platform), (.appVersion, event.device?.appVersion),
+            (.realUserStatus, event.realUserStatus), (.reason, event.reason),
         ]
         return fields.compactMap { name, value in value.map { (name, $0) } }
     }

@@ -3,8 +3,8 @@ internal import Glibc
 
 /// A last line on standard error when a signal ends the process: the signal, and the work that was under way.
 ///
-///     {"time":"2026-01-31T23:59:59.123Z","level":"critical","message":"crashed","signal":"SIGILL",
-///      "under_way":["outbox delivery audit_webhook"]}
+///     {"time":"2026-01-31T23:59:59.123Z","type":"application","level":"critical","message":"crashed",
+///      "signal":"SIGILL","under_way":["outbox delivery audit_webhook"]}
 ///
 /// The handler allocates nothing and takes no lock (signal-safety(7)). The signal then has the effect that it had
 /// before, so that the exit status, a core dump and a debugger's view stay as they are.
@@ -20,6 +20,7 @@ enum CrashReport {
     private struct Prepared {
         var line: UnsafeMutableRawBufferPointer
         var isText: Bool
+        var texts: CrashTexts
         /// By the signal's number.
         var earlier: UnsafeMutablePointer<sigaction>
     }
@@ -36,7 +37,7 @@ enum CrashReport {
         unsafe earlier.initialize(repeating: sigaction(), count: 65)
         unsafe prepared = Prepared(
             line: UnsafeMutableRawBufferPointer.allocate(byteCount: lineLimit, alignment: 16), isText: format == .text,
-            earlier: earlier)
+            texts: CrashTexts(format.schema), earlier: earlier)
         for signal in signals {
             var action = sigaction()
             unsafe action.__sigaction_handler.sa_handler = { CrashReport.handle($0) }
@@ -52,21 +53,20 @@ enum CrashReport {
         guard let prepared = unsafe prepared else { return }
         unsafe sigaction(number, prepared.earlier + Int(number), nil)
         var line = unsafe CrashLine(prepared.line)
-        unsafe compose(number, prepared.isText, in: &line)
+        unsafe compose(number, prepared.isText, prepared.texts, in: &line)
         unsafe line.write(to: STDERR_FILENO)
         raise(number)
     }
 
     @unsafe
-    private static func compose(_ number: CInt, _ isText: Bool, in line: inout CrashLine) {
+    private static func compose(_ number: CInt, _ isText: Bool, _ texts: CrashTexts, in line: inout CrashLine) {
         var now = timespec()
         unsafe clock_gettime(CLOCK_REALTIME, &now)
-        unsafe line.append(isText ? "" : #"{"time":""#)
+        unsafe line.append(texts.begin)
         unsafe line.append(now)
-        unsafe line.append(isText ? " critical crashed " : #"","level":"critical","message":"crashed","#)
-        unsafe line.append(isText ? "signal=" : #""signal":""#)
+        unsafe line.append(texts.signal)
         for signal in signals where signal.number == number { unsafe line.append(signal.name) }
-        unsafe line.append(isText ? " under_way=\"" : #"","under_way":["#)
+        unsafe line.append(texts.underWay)
         var isFirst = true
         unsafe WorkUnderWay.forEach { description in
             if !isFirst { unsafe line.append(isText ? "; " : ",") }
@@ -76,6 +76,38 @@ enum CrashReport {
             if !isText { unsafe line.append("\"") }
         }
         unsafe line.append(isText ? "\"\n" : "]}\n")
+    }
+}
+
+/// The constant parts of the line, chosen before there is a signal.
+private struct CrashTexts {
+    let begin: StaticString
+    let signal: StaticString
+    let underWay: StaticString
+
+    /// - Parameter schema: nil for text.
+    init(_ schema: LogSchema?) {
+        switch schema {
+        case nil: (begin, signal, underWay) = ("", " critical crashed signal=", " under_way=\"")
+        case .own:
+            begin = #"{"time":""#
+            signal = #"","type":"application","level":"critical","message":"crashed","signal":""#
+            underWay = #"","under_way":["#
+        case .ecs:
+            begin = #"{"@timestamp":""#
+            signal = #"""
+                ","event.dataset":"gatehouse.application","ecs.version":"8.17.0","log.level":"critical",\#
+                "message":"crashed","gatehouse.signal":"
+                """#
+            underWay = #"","gatehouse.under_way":["#
+        case .otel:
+            begin = #"{"timestamp":""#
+            signal = #"""
+                ","event.name":"gatehouse.application","severity_text":"critical","body":"crashed",\#
+                "gatehouse.signal":"
+                """#
+            underWay = #"","gatehouse.under_way":["#
+        }
     }
 }
 

@@ -102,10 +102,21 @@ package final class GatewayLogs: Sendable {
             let output = try outputs.output(for: LogDestination(destination), isPrivate: isPrivate)
             let format = settings.logging.format
             let isText = format == .text || (format == .auto && output.isTerminal)
-            return LogPlace(output: output, format: isText ? .text : .json)
+            return LogPlace(output: output, format: isText ? .text : LogFormat(settings.logging.schema))
         } catch {
             throw SettingsErrors(errors: [settings.error(of: key, "\(error)")])
         }
+    }
+}
+
+extension LogFormat {
+    fileprivate init(_ schema: LogSchemaSetting) {
+        self =
+            switch schema {
+            case .gatehouse: .json
+            case .ecs: .otherJSON(.ecs)
+            case .otel: .otherJSON(.otel)
+            }
     }
 }
 

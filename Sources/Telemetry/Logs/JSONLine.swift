@@ -29,6 +29,16 @@ extension [UInt8] {
         }
     }
 
+    /// Appends `,"key":"value"`. Neither needs escaping.
+    mutating func appendField(_ key: StaticString, plain value: StaticString) {
+        append(addingCapacity: key.utf8CodeUnitCount + value.utf8CodeUnitCount + 6) { line in
+            line.appendKey(key)
+            line.append(UInt8(ascii: "\""))
+            line.append(value)
+            line.append(UInt8(ascii: "\""))
+        }
+    }
+
     mutating func appendQuoted(_ value: String) {
         append(UInt8(ascii: "\""))
         let start = count

@@ -24,7 +24,8 @@ package enum LogFields {
     static let completeRecord = AccessRecord(
         time: 0, requestID: "1", clientAddress: "192.0.2.1", method: "GET", target: "/", status: 200, bytesSent: 1,
         duration: 1, upstreamDuration: 1, server: "http://192.0.2.2", retries: 1, route: "api", subject: "user",
-        denialReason: Reason.request(.noRoute).code, decisionFor: "nginx", trace: trace)
+        denialReason: Reason.request(.noRoute).code, decisionFor: "nginx", trace: trace, host: "api.example.com",
+        userAgent: "App/1.0", spoken: ClientProtocol(http: .http2, tls: .tls13), bytesReceived: 1, upstreamStatus: 200)
 
     static let completeEvent = AuditEvent(
         .signInFailed, time: 0, requestID: "1", subject: "user", account: "user@example.com",

@@ -47,7 +47,7 @@ package final class LogWatch: Sendable {
             loss = Loss(countBefore: before, countLast: count)
             return logger.error(
                 "lines of a log cannot be written, or not in time",
-                metadata: ["log": "\(log)", "lost": "\(count - before)"])
+                metadata: ["log": "\(log)", "lost": .stringConvertible(count - before)])
         }
         current.quietLooks = count > current.countLast ? 0 : current.quietLooks + 1
         current.countLast = count
@@ -55,6 +55,6 @@ package final class LogWatch: Sendable {
         guard loss == nil else { return }
         logger.notice(
             "lines of a log are written again",
-            metadata: ["log": "\(log)", "lost": "\(count - current.countBefore)"])
+            metadata: ["log": "\(log)", "lost": .stringConvertible(count - current.countBefore)])
     }
 }

@@ -98,6 +98,9 @@ package struct RequestSpans: Sendable {
     package var verification: Part?
     package var upstream: Part?
     package var upstreamName: String?
+    /// The URL of the server that had the request last, and the path of its unix socket; nil where there is none.
+    package var serverURL: String?
+    package var serverSocket: String?
     /// The pattern of the route taken.
     package var pattern: String?
     /// `http` or `https`, as the client had it.

@@ -17,20 +17,23 @@ package struct TraceIDs: Sendable, Equatable {
 }
 
 extension [UInt8] {
-    mutating func appendFields(_ ids: TraceIDs, format: LogFormat) {
-        switch format {
-        case .json:
-            append(addingCapacity: 80) { line in
-                line.append(#","trace_id":""#)
-                line.append(hexadecimal: UInt64(truncatingIfNeeded: ids.traceID >> 64))
-                line.append(hexadecimal: UInt64(truncatingIfNeeded: ids.traceID))
-                line.append(#"","span_id":""#)
-                line.append(hexadecimal: ids.spanID)
-                line.append("\"")
-            }
-        case .text:
-            appendTextField("trace_id", ids.traceText)
-            appendTextField("span_id", ids.spanText)
+    mutating func appendFields(_ ids: TraceIDs, _ names: LogNames) {
+        append(addingCapacity: 80) { line in
+            line.append(",\"")
+            line.append(names[.traceID])
+            line.append("\":\"")
+            line.append(hexadecimal: UInt64(truncatingIfNeeded: ids.traceID >> 64))
+            line.append(hexadecimal: UInt64(truncatingIfNeeded: ids.traceID))
+            line.append("\",\"")
+            line.append(names[.spanID])
+            line.append("\":\"")
+            line.append(hexadecimal: ids.spanID)
+            line.append("\"")
         }
+    }
+
+    mutating func appendTextFields(_ ids: TraceIDs) {
+        appendTextField("trace_id", ids.traceText)
+        appendTextField("span_id", ids.spanText)
     }
 }

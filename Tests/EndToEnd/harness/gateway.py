@@ -119,6 +119,7 @@ class Gateway(Served):
         if not line.startswith("{"):
             return line
         fields = json.loads(line)
+        assert fields.pop("type") == "application"
         begin = [fields.pop(name) for name in ("time", "level", "message")]
         return " ".join([*begin, *(f"{name}={value}" for name, value in fields.items())])
 
