@@ -38,7 +38,8 @@ extension TracingSettings {
         func url(_ node: SettingsNode?) -> ServiceURL? {
             let url = node?.read(.url)
             if url?.isPlain == true, !insecure {
-                node?.error("spans and metrics contain data about requests: https only, unless allow_insecure_http is true")
+                node?.error(
+                    "spans and metrics contain data about requests: https only, unless allow_insecure_http is true")
             }
             return url
         }
