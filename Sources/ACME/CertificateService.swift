@@ -4,41 +4,12 @@ package import HTTPClient
 internal import Locking
 package import Logging
 
-/// The certificates that a gateway wants, and the directory that they come from.
-package struct CertificateOrder: Sendable, Equatable {
-    /// The directory's https URL.
-    package var directory: String
-    /// E-mail addresses.
-    package var contacts: [String]
-    package var challenge: ACMEChallengeType
-    /// Host names in lower case. Each gets a certificate of its own, so that one which cannot be validated keeps no
-    /// other from being renewed.
-    package var names: [String]
-
-    package init(directory: String, contacts: [String], challenge: ACMEChallengeType, names: [String]) {
-        self.directory = directory
-        self.contacts = contacts
-        self.challenge = challenge
-        self.names = names
-    }
-}
-
-/// How it stands with the certificate of one name, for operators.
-package struct CertificateStanding: Sendable, Equatable {
-    package let name: String
-    /// Seconds since 1970; nil where there is none yet.
-    package let obtainedAt: Int64?
-    /// Attempts that have failed since.
-    package let failures: Int64
-    package let error: String?
-}
-
 /// Obtains certificates and renews them, for as long as the gateway runs.
 ///
 /// All that it knows is in the state: where several gateways share that, one of them orders, all answer the challenge,
 /// and all use the certificate.
 package final class CertificateService: Sendable {
-    private struct State {
+    struct State {
         /// The state that is stored, without the certificates that cannot be served.
         var known = ACMEState()
         var isRead = false
@@ -57,14 +28,14 @@ package final class CertificateService: Sendable {
     }
 
     package let order: CertificateOrder
-    private let storage: any ACMEStorage
-    private let fetcher: any Fetcher
-    private let canServe: @Sendable (_ chain: [UInt8], _ key: Secret) -> Bool
+    let storage: any ACMEStorage
+    let fetcher: any Fetcher
+    let canServe: @Sendable (_ chain: [UInt8], _ key: Secret) -> Bool
     private let publish: @Sendable ([ACMEChallenge]) -> Void
-    private let logger: Logger
-    private let now: @Sendable () -> Int64
-    private let holder = Hexadecimal.encode(SecureRandom.bytes(16))
-    private let state = Locked(State())
+    let logger: Logger
+    let now: @Sendable () -> Int64
+    let holder = Hexadecimal.encode(SecureRandom.bytes(16))
+    let state = Locked(State())
 
     /// - Parameters:
     ///   - now: seconds since 1970.
@@ -112,7 +83,7 @@ package final class CertificateService: Sendable {
         adopt(try await storage.read())
     }
 
-    private func adopt(_ read: ACMEState) {
+    func adopt(_ read: ACMEState) {
         var usable = read
         let refused = unusable(of: read.certificates)
         if !refused.isEmpty { usable.certificates.removeAll { refused.contains($0) } }
@@ -159,7 +130,7 @@ package final class CertificateService: Sendable {
     // MARK: Work
 
     /// Between two looks at what other gateways have stored, and at the clock.
-    private static let interval: Int64 = 2
+    static let interval: Int64 = 2
     /// Of the lease, in seconds. It is renewed before each request of an order.
     static let leaseLength: Int64 = 60
 
@@ -193,7 +164,7 @@ package final class CertificateService: Sendable {
     /// Logs it once for as long as it lasts.
     ///
     /// - Parameter pauses: whether nothing is ordered for a while.
-    private func note(storageError error: any Error, pauses: Bool = true) {
+    func note(storageError error: any Error, pauses: Bool = true) {
         guard !Task.isCancelled else { return }
         let (text, time) = ("\(error)", now())
         let isNews = state.withLock { state in
@@ -207,160 +178,8 @@ package final class CertificateService: Sendable {
         if isNews { logger.error("the state of certificates cannot be used", metadata: ["error": "\(text)"]) }
     }
 
-    private func due() -> [String] {
+    func due() -> [String] {
         let (known, time) = (state.withLock { $0.known }, now())
         return RenewalSchedule.due(order.names, in: known, directory: order.directory, now: time)
     }
-
-    private func orderAll() async {
-        guard let client = await client() else { return }
-        let names = due()
-        guard let first = names.first, await signUp(client, for: first) else { return }
-        for name in names {
-            if Task.isCancelled { return }
-            if await !obtain(name, client) { return }
-        }
-    }
-
-    /// - Returns: whether to go on with other names.
-    private func obtain(_ name: String, _ client: ACMEClient) async -> Bool {
-        logger.info("ordering a certificate", metadata: ["name": "\(name)"])
-        do {
-            let issuance = ACMEIssuance(
-                client: client, stage: OrderStage(service: self), name: name, challenge: order.challenge, now: now,
-                canServe: canServe)
-            let issued = try await issuance.run()
-            let certificate = ObtainedCertificate(
-                name: name, directory: order.directory, chain: issued.chain, key: issued.key, obtainedAt: now())
-            try await change { $0.keep(certificate) }
-            state.withLock { $0.obtained += 1 }
-            logger.notice(
-                "certificate obtained",
-                metadata: ["name": "\(name)", "expires_at": .stringConvertible(issued.certificate.notAfter)])
-            return true
-        } catch {
-            if Task.isCancelled { return false }
-            let endsAccount = (error as? ACMEError).map { RenewalSchedule.endsAccount($0) } ?? false
-            return await failed(name, error, isOfAccount: endsAccount)
-        }
-    }
-
-    /// - Parameter isOfAccount: whether no order of any name can succeed.
-    /// - Returns: whether to go on with other names.
-    private func failed(_ name: String, _ error: any Error, isOfAccount: Bool) async -> Bool {
-        guard let error = error as? ACMEError else {
-            note(storageError: error)
-            return false
-        }
-        // The other gateway says how it ended.
-        guard error != .leaseLost else { return false }
-        let (names, time) = (due(), now())
-        state.withLock { $0.failed += 1 }
-        do {
-            try await change { state in
-                let failures = RenewalSchedule.failures(
-                    after: error, of: name, among: names, in: state, isOfAccount: isOfAccount, at: time)
-                for failure in failures { state.keep(failure) }
-                if RenewalSchedule.endsAccount(error) { state.account?.url = nil }
-            }
-        } catch {
-            note(storageError: error)
-            return false
-        }
-        let next = state.withLock { $0.known }.failure(of: name)?.nextAt ?? time
-        logger.error(
-            "no certificate obtained",
-            metadata: ["name": "\(name)", "error": "\(error)", "next_attempt_seconds": .stringConvertible(next - time)])
-        return !isOfAccount && !RenewalSchedule.concernsAll(error)
-    }
-
-    // MARK: The account
-
-    /// The account's key, made and stored before the directory sees it.
-    private func client() async -> ACMEClient? {
-        do {
-            let directory = order.directory
-            if state.withLock({ $0.known }).account?.directory.hasSameBytes(as: directory) != true {
-                let key = try P256SigningKey.generate().privateKeyPEM()
-                try await change { state in
-                    // Another gateway may have been faster.
-                    if state.account?.directory.hasSameBytes(as: directory) == true { return }
-                    state.account = ACMEState.Account(directory: directory, key: key, url: nil, contacts: [])
-                }
-            }
-            guard let account = state.withLock({ $0.known }).account else { return nil }
-            return ACMEClient(
-                directory: directory, key: try P256SigningKey(pem: account.key), fetcher: fetcher, now: now)
-        } catch {
-            note(storageError: error)
-            return nil
-        }
-    }
-
-    /// Makes sure that there are a directory and an account. Their errors end a round, whichever they are.
-    ///
-    /// - Parameter name: the first name of the round.
-    /// - Returns: whether orders can be made.
-    private func signUp(_ client: ACMEClient, for name: String) async -> Bool {
-        do {
-            try await client.readDirectory()
-            try await signUp(client)
-            return true
-        } catch {
-            if Task.isCancelled { return false }
-            _ = await failed(name, error, isOfAccount: true)
-            return false
-        }
-    }
-
-    private func signUp(_ client: ACMEClient) async throws {
-        guard let account = state.withLock({ $0.known }).account else { return }
-        let contacts = order.contacts
-        let url = try await client.useAccount(account.url, contacts: contacts)
-        guard account.url == nil || account.contacts.exact != contacts.exact else { return }
-        if account.url != nil { try await client.changeContacts(contacts) }
-        try await change { state in
-            state.account?.url = url
-            state.account?.contacts = contacts
-        }
-    }
-
-    fileprivate func change(_ change: @escaping @Sendable (inout ACMEState) -> Void) async throws {
-        let (names, time) = (order.names, now())
-        let changed = try await storage.update { state in
-            change(&state)
-            state.prune(names: names, now: time)
-        }
-        adopt(changed)
-    }
-
-    // MARK: The stage
-
-    fileprivate func present(_ challenge: ACMEChallenge) async throws {
-        let end = now() + 900
-        try await change { state in
-            state.pending.removeAll { $0.challenge.name.hasSameBytes(as: challenge.name) }
-            state.pending.append(ACMEState.Pending(challenge: challenge, endsAt: end))
-        }
-        // Until the others have looked.
-        if storage.isShared { try await Task.sleep(for: .seconds(2 * Self.interval)) }
-    }
-
-    fileprivate func withdraw(_ challenge: ACMEChallenge) async throws {
-        try await change { $0.pending.removeAll { $0.challenge == challenge } }
-    }
-
-    fileprivate func renewLease() async throws {
-        guard try await storage.lease(to: holder, seconds: Self.leaseLength) else { throw ACMEError.leaseLost }
-    }
-}
-
-/// The gateway as an order sees it.
-private struct OrderStage: ACMEStage {
-    let service: CertificateService
-
-    func present(_ challenge: ACMEChallenge) async throws { try await service.present(challenge) }
-    func withdraw(_ challenge: ACMEChallenge) async throws { try await service.withdraw(challenge) }
-    func goOn() async throws { try await service.renewLease() }
-    func wait(_ seconds: Int64) async throws { try await Task.sleep(for: .seconds(seconds)) }
 }
