@@ -65,8 +65,8 @@ package struct AdminChanges: Sendable {
 
     private func reload(_ caller: AdminCaller) async -> AdminAnswer {
         let requestID = AdminRequestID.make()
-        let outcome = await reloads.askAndWait()
         logs.logger.notice("reload asked for by an operator", metadata: caller.metadata())
+        let outcome = await reloads.askAndWait()
         let code: HTTPResponse.Status
         switch outcome {
         case .applied(let changes, _):

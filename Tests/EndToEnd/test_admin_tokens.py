@@ -158,7 +158,20 @@ def test_the_audit_log_says_who_has_changed_what(administered, own_recorder):
         assert (line["operator"], line["operation"], line.get("change")) == (name, operation, change)
         assert (line["application"], line["client_address"]) == ("admin", "127.0.0.1")
         assert line["request_id"].startswith("admin-")
+    # A change of the tokens themselves, and one of who may connect to a listener.
+    (listener,) = administered.config["listeners"]
+    tokens = {**administered.config["admin"]["tokens"], "another": {"token": "another-token-0123456789", "may": ["users"]}}
+    administered.write_config({
+        "admin": {**administered.config["admin"], "tokens": tokens},
+        "listeners": [{**listener, "server_names": ["gateway.test", "127.0.0.1"]}],
+    })  # fmt: skip
+    assert ask(administered, "POST", "/reload", OPERATOR).status == 200
+    change = wait_until(lambda: [
+        line["change"] for line in administered.audit_log("configuration_reloaded") if "admin" in line["change"]
+    ], "the second reload")[0]  # fmt: skip
+    assert "settings ~admin" in change and f"listeners ~{listener['address']}" in change
     # The gateway's own log names who it was too.
+    assert "reload asked for by an operator client_address=127.0.0.1 operator=operator" in administered.log()
     wait_until(lambda: "server drained client_address=127.0.0.1 operator=drainer" in administered.log(), "the log")
     assert not any(token in administered.log() for token in (ALL, DRAINER, OPERATOR, LOUD))
 

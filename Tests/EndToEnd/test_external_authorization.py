@@ -450,6 +450,9 @@ def test_a_websocket_is_judged_as_one_without_its_upgrade(asked, issuer, kind):
         headers = {**opening, **({"Origin": origin} if origin else {})}
         answer = ask(port, kind, "GET", "/recorded/socket", headers)
         assert answer.status == status, origin
+    # On a route without `websocket` none opens, as where the gateway forwards.
+    answer = ask(port, kind, "GET", "/recorded/public/x", {**opening, "Origin": "http://api.test"})
+    assert answer.status == 403 and reason(gateway, answer) == "not-decided"
     # As for a request that changes something.
     post = {"Cookie": opening["Cookie"], "Origin": "https://evil.test"}
     answer = ask(port, kind, "POST", "/recorded/socket", post)

@@ -99,6 +99,17 @@ struct SchemaCopyTests {
         #expect(try values(try Store(reading: fixture.path + ".schema-1")) == ["later"])
     }
 
+    @Test("Files of an operator's beside the copies stay")
+    func others() throws {
+        defer { fixture.remove() }
+        let names = ["1.good", "1.partial.gz", "+1", "01", "old"].map { "gatehouse.sqlite.schema-\($0)" }
+        let directory = URL(filePath: fixture.path).deletingLastPathComponent()
+        try open(1).close()
+        for name in names { try Data("kept".utf8).write(to: directory.appending(path: name)) }
+        for count in 2...4 { try open(count).close() }
+        for name in names { #expect(try Data(contentsOf: directory.appending(path: name)) == Data("kept".utf8)) }
+    }
+
     @Test("What a killed process has left is replaced")
     func leftOver() throws {
         defer { fixture.remove() }

@@ -79,8 +79,7 @@ struct ReloadSummary: Equatable {
     /// The sections that ``listeners``, ``issuers``, ``upstreams`` and ``routes`` leave out.
     private static let otherSections = [
         "acme", "admin", "key_sets", "sign_in", "direct_cognito", "account_limits", "trusted_proxies", "identity",
-        "audit",
-        "user_sync", "limits", "drain_timeout", "logging", "tracing",
+        "audit", "user_sync", "limits", "drain_timeout", "logging", "tracing",
     ]
 
     /// The sections with a changed value. A secret that is only another one is reported by ``secrets``.
