@@ -7,7 +7,8 @@ internal import Synchronization
 /// A count-min sketch with conservative update (Estan and Varghese, 2002) of ``TokenBucket`` times: a caller has a place
 /// in each of three rows, and the earliest of the three times is taken for its own. No caller's own time is ever later
 /// than what its places say, so nobody gets more than the limit by it. A caller whose three places all belong to others
-/// that are at their limit is refused without cause: with a thousand of these, one of four thousand.
+/// that are at their limit is refused without cause: with a thousand of these, one of four thousand. Event loops that
+/// count callers of one place at the same moment may count one of them twice, never less than once.
 ///
 /// So an event loop takes no lock and looks nothing up, and memory is 384 KiB a limit, however many callers come.
 @safe package final class RateLimiter: Sendable {
@@ -45,9 +46,13 @@ internal import Synchronization
             switch bucket.take(fullAt: earliest, now: now) {
             case .empty(let wait): return wait
             case .taken(let fullAt):
+                // The earliest place comes last: were it first, another loop would find an earlier one until the rest
+                // have followed, and take the same token from it.
+                for row in 0..<Self.rows where Self.place(hash, row) != place {
+                    raise(Self.place(hash, row), to: fullAt)
+                }
                 // Another loop may have taken one meanwhile.
                 guard exchange(place, earliest, fullAt) else { continue }
-                for row in 0..<Self.rows { raise(Self.place(hash, row), to: fullAt) }
                 return nil
             }
         }
