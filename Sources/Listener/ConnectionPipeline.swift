@@ -78,10 +78,10 @@ struct ConnectionPipeline {
     /// By the listener's kind, whatever the client says.
     private var scheme: String { settings.tls == nil ? "http" : "https" }
 
-    /// After the handshake; nil where no TLS is spoken.
-    private func tlsVersion(_ pipeline: ChannelPipeline.SynchronousOperations) -> ClientProtocol.TLSVersion? {
-        guard settings.tls != nil, let version = try? pipeline.nioSSL_tlsVersion() else { return nil }
-        return version == .tlsv13 ? .tls13 : .tls12
+    /// After the handshake.
+    private func transport(_ pipeline: ChannelPipeline.SynchronousOperations) -> ClientProtocol {
+        guard let tls = settings.tls, let version = try? pipeline.nioSSL_tlsVersion() else { return ClientProtocol() }
+        return ClientProtocol(tls: version == .tlsv13 ? .tls13 : .tls12, hasCertificate: tls.wantsCertificates)
     }
 
     private func addHTTP1(to pipeline: ChannelPipeline.SynchronousOperations, _ peer: Peer) throws {
@@ -92,21 +92,20 @@ struct ConnectionPipeline {
                 service, codec: codec, flushes: connections.flushes, peer: peer.text,
                 peerSlots: peer.slots, serverNames: settings.serverNames, httpsPort: settings.httpsPort,
                 authorization: settings.authorization, challenges: settings.challenges,
-                tlsVersion: tlsVersion(pipeline)))
+                transport: transport(pipeline)))
     }
 
     private func addHTTP2(to context: ChannelHandlerContext, _ peer: Peer) throws {
         // ALPN offers HTTP/2 only where it is on.
         let limits = settings.http2 ?? HTTP2Limits()
-        let tlsVersion = tlsVersion(context.pipeline.syncOperations)
+        let transport = transport(context.pipeline.syncOperations)
         let connection = try HTTP2Connection(
             settings, limits, service: service, connections: connections, peer: peer.text, scheme: scheme
         ) { stream in
             ExchangeHandler(
                 service, codec: stream, flushes: connections.flushes, peer: peer.text, peerSlots: peer.slots,
                 serverNames: settings.serverNames, httpsPort: settings.httpsPort,
-                authorization: settings.authorization, challenges: settings.challenges, tlsVersion: tlsVersion,
-                isStream: true)
+                authorization: settings.authorization, challenges: settings.challenges, transport: transport)
         }
         try context.pipeline.syncOperations.addHandler(connection)
     }

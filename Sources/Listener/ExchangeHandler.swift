@@ -24,10 +24,9 @@ final class ExchangeHandler: ChannelDuplexHandler {
     private let flushes: EndOfTickFlushes
     private let peer: String
     private let peerSlots: AddressSlots?
-    private let isStream: Bool
     private let serverNames: HostNames?
     private let httpsPort: Int?
-    private let tlsVersion: ClientProtocol.TLSVersion?
+    private let transport: ClientProtocol
     private let authorization: ExternalAuthorization?
     private let challenges: PendingChallenges?
     /// Whether the connection or stream is still there.
@@ -53,13 +52,12 @@ final class ExchangeHandler: ChannelDuplexHandler {
     ///   - httpsPort: the port that requests are redirected to, for https; nil: they are served.
     ///   - authorization: the proxies whose questions the requests are; nil: they are served.
     ///   - challenges: are answered before anything else; nil: none is.
-    ///   - tlsVersion: nil where no TLS is spoken.
-    ///   - isStream: whether it serves one of several streams of a connection, which is counted elsewhere.
+    ///   - transport: of the connection; its version of HTTP is the codec's.
     init(
         _ service: any RequestService, codec: any MessageCodec, flushes: EndOfTickFlushes, peer: String,
         peerSlots: AddressSlots? = nil, serverNames: HostNames? = nil, httpsPort: Int? = nil,
         authorization: ExternalAuthorization? = nil, challenges: PendingChallenges? = nil,
-        tlsVersion: ClientProtocol.TLSVersion? = nil, isStream: Bool = false
+        transport: ClientProtocol = ClientProtocol()
     ) {
         self.service = service
         self.codec = codec
@@ -68,21 +66,18 @@ final class ExchangeHandler: ChannelDuplexHandler {
         self.peerSlots = peerSlots
         self.serverNames = serverNames
         self.httpsPort = httpsPort
-        self.tlsVersion = tlsVersion
+        self.transport = transport
         self.authorization = authorization
         self.challenges = challenges
-        self.isStream = isStream
         codec.exchanges = self
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
         attach(isWritable: context.channel.isWritable)
-        if !isStream { service.connectionOpened() }
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
         detach()
-        if !isStream { service.connectionClosed() }
     }
 
     /// The connection or stream begins.
@@ -134,7 +129,8 @@ final class ExchangeHandler: ChannelDuplexHandler {
         var request = InboundRequest(
             head: head, body: !hasBody ? .none : length.map { .length($0) } ?? .unknownLength, peer: peer,
             peerSlots: peerSlots, receivedAt: .now(), httpsPort: httpsPort, authorization: authorization,
-            spoken: ClientProtocol(http: codec.httpVersion, tls: tlsVersion))
+            spoken: transport)
+        request.spoken.http = codec.httpVersion
         if let serverNames, let authority = head.authority { request.isMisdirected = !serverNames.contains(authority) }
         if let challenges { request.challengeResponse = challenges.response(to: head) }
         let sink = service.begin(request, ResponseWriter(self, exchange: exchange))

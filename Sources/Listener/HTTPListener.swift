@@ -120,11 +120,11 @@ private struct Accept {
         }
         do {
             switch admission {
-            case .admitted: try pipeline.install(on: channel, from: address)
+            case .admitted: try begin()
             case .refused(let refusal): try turnAway(refusal)
             case .undecided(let decision):
                 return decision.assumeIsolated().flatMapThrowing { refusal in
-                    guard let refusal else { return try pipeline.install(on: channel, from: address) }
+                    guard let refusal else { return try begin() }
                     try turnAway(refusal)
                 }.nonisolated()
             }
@@ -132,6 +132,13 @@ private struct Accept {
         } catch {
             return channel.eventLoop.makeFailedFuture(error)
         }
+    }
+
+    private func begin() throws {
+        let service = pipeline.service
+        service.connectionOpened()
+        channel.closeFuture.assumeIsolated().whenComplete { _ in service.connectionClosed() }
+        try pipeline.install(on: channel, from: address)
     }
 
     private func turnAway(_ refusal: ConnectionRefusal) throws {

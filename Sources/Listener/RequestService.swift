@@ -58,7 +58,7 @@ package protocol RequestService: AnyObject {
     /// A client's HTTP/2 connection was ended for an error of the client's.
     func connectionFailed(_ error: HTTP2ConnectionError)
 
-    /// A connection was accepted or has gone.
+    /// A connection was let in, before any handshake, or has gone.
     func connectionOpened()
     func connectionClosed()
 

@@ -172,3 +172,13 @@ def test_how_many_continuations_may_follow_is_configured(start_gateway, frames):
         else:
             connection.rest()
             assert connection.goaways[-1].code != h2raw.NO_ERROR
+
+
+def test_a_connection_that_begins_no_handshake_holds_a_place_and_is_counted(start_gateway, run_directory):
+    authority = Authority(run_directory / "silent-certificates")
+    listener = {"address": f"127.0.0.1:{free_port()}", "tls": {"certificates": [authority.issue("api.test").settings()]}}
+    gateway = start_gateway({"listeners": [listener]})
+    gateway.wait_for_nobody()
+    with raw.RawConnection(gateway.port):
+        wait_until(lambda: gateway.metric("gatehouse_client_connections_open") == 1, "the silent connection")
+    gateway.wait_for_nobody()

@@ -40,7 +40,7 @@ final class HTTP2Wire {
         let (service, flushes) = (service, connections.flushes)
         connection = try HTTP2Connection(
             settings, HTTP2Limits(), service: service, connections: connections, peer: "203.0.113.7", scheme: "http"
-        ) { ExchangeHandler(service, codec: $0, flushes: flushes, peer: "203.0.113.7", isStream: true) }
+        ) { ExchangeHandler(service, codec: $0, flushes: flushes, peer: "203.0.113.7") }
         try channel.pipeline.syncOperations.addHandlers([HalfClose(), connection])
         first = try take()
     }

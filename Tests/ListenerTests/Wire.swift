@@ -155,8 +155,6 @@ final class ScriptedService: RequestService {
     private(set) var refused: [ListenerFault] = []
     private(set) var refusedConnections: [ConnectionRefusal] = []
     private(set) var connectionErrors: [HTTP2ConnectionError] = []
-    private(set) var opened = 0
-    private(set) var closed = 0
     private(set) var streamsOpen = 0
     private let onBegin: (ScriptedExchange) -> Void
 
@@ -184,8 +182,8 @@ final class ScriptedService: RequestService {
     func refuseConnection(_ refusal: ConnectionRefusal, peer: String) { refusedConnections.append(refusal) }
     func connectionFailed(_ error: HTTP2ConnectionError) { connectionErrors.append(error) }
     func connectionEvicted() {}
-    func connectionOpened() { opened += 1 }
-    func connectionClosed() { closed += 1 }
+    func connectionOpened() {}
+    func connectionClosed() {}
     func streamOpened() { streamsOpen += 1 }
     func streamClosed() { streamsOpen -= 1 }
 

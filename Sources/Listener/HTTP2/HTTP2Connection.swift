@@ -119,14 +119,12 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
         isWritable = context.channel.isWritable
         deadline = connections.now + settings.keepAliveTimeout
         connections.insert(self)
-        service.connectionOpened()
         scheduleFlush()
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
         connections.remove(self)
         closeStreams()
-        service.connectionClosed()
         self.context = nil
         session = nil
         (touched, settling, resets, held, drained, latest) = ([], [], [], [], [], nil)

@@ -59,6 +59,8 @@ package final class ListenerTLS: Sendable {
     private let context: NIOSSLContext
     /// In the order of the parameters.
     package let certificates: [ServedCertificate]
+    /// Whether no handshake succeeds without a client's certificate.
+    let wantsCertificates: Bool
 
     /// - Throws: ``TLSErrors`` with all that is wrong.
     package init(_ parameters: TLSParameters) throws(TLSErrors) {
@@ -82,6 +84,7 @@ package final class ListenerTLS: Sendable {
         if parameters.certificates.isEmpty, !parameters.awaitsCertificates { errors.append(.malformedCertificate(0)) }
         guard errors.isEmpty else { throw TLSErrors(errors: errors) }
         certificates = identities.map(\.served)
+        wantsCertificates = authorities != nil
         do throws(TLSError) {
             context = try Self.makeContext(identities.first, beside: identities, parameters, authorities)
         } catch {

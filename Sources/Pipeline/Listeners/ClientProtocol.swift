@@ -1,4 +1,4 @@
-/// The versions of HTTP and TLS that a client speaks.
+/// How a client speaks: the versions of HTTP and TLS, and whether it has shown a certificate.
 package struct ClientProtocol: Sendable, Equatable {
     package enum HTTPVersion: Sendable, Equatable {
         case http10, http11, http2
@@ -26,9 +26,12 @@ package struct ClientProtocol: Sendable, Equatable {
     package var http: HTTPVersion
     /// Nil where no TLS is spoken.
     package var tls: TLSVersion?
+    /// Whether the client has shown a certificate, which browsers do by themselves.
+    package var hasCertificate: Bool
 
-    package init(http: HTTPVersion = .http11, tls: TLSVersion? = nil) {
+    package init(http: HTTPVersion = .http11, tls: TLSVersion? = nil, hasCertificate: Bool = false) {
         self.http = http
         self.tls = tls
+        self.hasCertificate = hasCertificate
     }
 }

@@ -167,8 +167,13 @@ class Gateway(Served):
         return int(self.samples()[f'gatehouse_client_connections_refused_total{{reason="{reason}"}}'])
 
     def wait_for_nobody(self) -> None:
-        """Whoever looked whether the gateway is up has gone."""
-        wait_until(lambda: self.metric("gatehouse_client_connections_open") == 0, "no connection")
+        """Whoever looked whether the gateway is up was let in, and has gone."""
+
+        def nobody() -> bool:
+            samples = self.samples()
+            return samples["gatehouse_client_connections_total"] > 0 and samples["gatehouse_client_connections_open"] == 0
+
+        wait_until(nobody, "no connection")
 
     def write_config(self, changes: dict | None = None) -> None:
         """Lays `changes` over the configuration and writes it to its file, which the process reads at the next SIGHUP."""

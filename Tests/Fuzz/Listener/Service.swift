@@ -7,7 +7,6 @@ import Pipeline
 /// Answers requests in the ways a gateway does. The path's first letter says which.
 final class FuzzService: RequestService {
     private var paused: [ObjectIdentifier: FuzzExchange] = [:]
-    private(set) var openConnections = 0
     private(set) var openStreams = 0
     var waitingResponses = 0
     let accounts: AccountCalls?
@@ -39,8 +38,8 @@ final class FuzzService: RequestService {
     func refuseConnection(_ refusal: ConnectionRefusal, peer: String) {
         if refusal == .addressLimit { fatalError("a closed connection still counts for its address") }
     }
-    func connectionOpened() { openConnections += 1 }
-    func connectionClosed() { openConnections -= 1 }
+    func connectionOpened() {}
+    func connectionClosed() {}
     func connectionFailed(_ error: HTTP2ConnectionError) {}
     func connectionEvicted() {}
     func streamOpened() { openStreams += 1 }
