@@ -87,7 +87,7 @@ let package = Package(
         .target(
             name: "Postgres", dependencies: ["CPostgres", "Cryptography", "Locking"], swiftSettings: strict),
         .target(name: "HTTP2", dependencies: ["CNghttp2", nio("NIOCore")], swiftSettings: strict),
-        .target(name: "Zlib", dependencies: ["CZlib"], swiftSettings: strict),
+        .target(name: "Zlib", dependencies: ["CZlib", nio("NIOCore")], swiftSettings: strict),
         // The module is not called Crypto because swift-crypto has a module of that name.
         .target(
             name: "Cryptography", dependencies: ["COpenSSL", "Encoding"], path: "Sources/Crypto", swiftSettings: strict),
@@ -206,7 +206,7 @@ let package = Package(
             name: "Proxy",
             dependencies: [
                 "Accounts", "Clocks", "Cryptography", "Curl", "Encoding", "HTTP1", "HTTPClient", "Keys", "Listener",
-                "Locking", "Pipeline", "Sessions", "Settings", "Telemetry", "Upstream", httpTypes, logging,
+                "Locking", "Pipeline", "Sessions", "Settings", "Telemetry", "Upstream", "Zlib", httpTypes, logging,
                 serviceContext, nio("NIOCore"),
             ],
             swiftSettings: safe),
@@ -371,8 +371,9 @@ let package = Package(
             name: "ProxyTests",
             dependencies: [
                 "Accounts", "Cryptography", "HTTPClient", "Listener", "Pipeline", "Proxy", "Sealing", "Settings",
-                "Store", "Telemetry", "TestSupport", httpTypes, logging, serviceContext, tracing, nio("NIOCore"),
-                nio("NIOPosix"),
+                "SeededRandom", "Store", "Telemetry", "TestSupport", "Zlib", httpTypes, logging, serviceContext,
+                tracing,
+                nio("NIOCore"), nio("NIOPosix"),
             ],
             swiftSettings: strict),
         .testTarget(

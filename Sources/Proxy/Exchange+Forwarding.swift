@@ -5,6 +5,7 @@ internal import NIOCore
 internal import Pipeline
 internal import Telemetry
 internal import Upstream
+internal import Zlib
 
 /// The backend's side of a request that is forwarded.
 extension Exchange: UpstreamResponseReceiver {
@@ -60,21 +61,30 @@ extension Exchange: UpstreamResponseReceiver {
     }
 
     func upstreamSent(_ body: ByteBuffer) {
+        sendPart(compressor?.compress(body, .nothing) ?? body)
+    }
+
+    private func sendPart(_ body: ByteBuffer) {
+        guard body.readableBytes > 0 else { return }
         log.bytesSent += body.readableBytes
         // The connection may be behind already with the response before this one.
         if stream?.write(body) == false { clientIsWritable(false) }
     }
 
     func upstreamPaused() {
+        if let compressed = compressor?.compress(ByteBuffer(), .piece) { sendPart(compressed) }
         stream?.flush()
     }
 
     func upstreamFinished(trailers: HTTPFields?) {
         guard state.upstreamFinished() else { return }
+        if let compressed = compressor?.compress(ByteBuffer(), .end) { sendPart(compressed) }
         let now = NIODeadline.now()
         log.upstreamEnded(at: now)
         record(at: now)
-        bodyWriter.take()?.end(trailers: trailers.flatMap { rule?.trailersForClient($0) })
+        // Digests are often among them, and would be of other bytes (RFC 9110 §6.5.1).
+        let passed = compressor == nil ? trailers.flatMap { rule?.trailersForClient($0) } : nil
+        bodyWriter.take()?.end(trailers: passed)
     }
 
     func upstreamFailed(_ fault: UpstreamFault) {

@@ -10,6 +10,7 @@ internal import Pipeline
 internal import ServiceContextModule
 internal import Telemetry
 internal import Upstream
+internal import Zlib
 
 /// One request from its head to the last byte of its response: asks the gate, and does what it and the state decide.
 ///
@@ -21,6 +22,8 @@ final class Exchange {
     private var writer: ResponseWriter?
     var bodyWriter: ResponseBodyWriter?
     private(set) var stream: ResponseStream?
+    /// Of the backend's response; nil where its body passes as it is.
+    var compressor: GzipCompressor?
     let demand: BodyDemand
     var state: ExchangeState
     /// The call, the backend's part or the WebSocket that the state is about.
@@ -175,6 +178,11 @@ final class Exchange {
         head.headerFields = ResponseFields.forClient(
             head.headerFields, requestID: log.requestID, rules: treatment?.responseHeaders)
         crossOrigin?.apply(to: &head.headerFields, for: request.head)
+        if treatment?.compresses == true, ResponseCompression.begin(&head, for: request.head, by: request.spoken),
+            request.head.method != .head
+        {
+            compressor = GzipCompressor()
+        }
         if closesConnection { head.headerFields[.connection] = "close" }
         began(writer.start(head))
     }

@@ -58,7 +58,7 @@ SECONDS = {
     "test_user_shape.py": 16, "test_hosted_server.py": 16, "test_backend_rest.py": 15,
     "test_replicas_restarts.py": 15, "test_websocket_h2.py": 14, "test_examples.py": 14, "test_algorithms.py": 14,
     "test_monitoring.py": 13, "test_operation.py": 13, "test_token_refusals.py": 13, "test_vocabulary.py": 12,
-    "test_client_metadata.py": 12, "test_external_authorization.py": 50,
+    "test_client_metadata.py": 12, "test_external_authorization.py": 50, "test_compression.py": 13,
 }
 
 

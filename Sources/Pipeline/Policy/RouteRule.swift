@@ -44,7 +44,7 @@ package final class RouteRule: Sendable {
             policy.methods = policy.methods ?? route.methods
             return policy
         }
-        changesResponses = route.crossOrigin != nil || route.treatment.map { !$0.responseHeaders.isEmpty } ?? false
+        changesResponses = route.crossOrigin != nil || route.treatment?.changesResponses == true
         deniesSuccess = route.deniesSuccess
         webSocket = route.webSocket
         networks = route.networks

@@ -7,20 +7,26 @@ package final class RouteTreatment: Sendable, Equatable {
     package let responseHeaders: HeaderRules
     /// The most bytes a request's body may have; nil for no limit.
     package let bodyLimit: Int?
+    /// Whether responses are compressed where ``ResponseCompression`` lets them be.
+    package let compresses: Bool
+
+    /// Whether responses are others than the backend's, but for what the gateway always changes.
+    var changesResponses: Bool { compresses || !responseHeaders.isEmpty }
 
     package init(
         rewrite: TargetRewrite? = nil, requestHeaders: HeaderRules = HeaderRules(),
-        responseHeaders: HeaderRules = HeaderRules(), bodyLimit: Int? = nil
+        responseHeaders: HeaderRules = HeaderRules(), bodyLimit: Int? = nil, compresses: Bool = false
     ) {
         self.rewrite = rewrite
         self.requestHeaders = requestHeaders
         self.responseHeaders = responseHeaders
         self.bodyLimit = bodyLimit
+        self.compresses = compresses
     }
 
     package static func == (a: RouteTreatment, b: RouteTreatment) -> Bool {
         a.rewrite == b.rewrite && a.requestHeaders == b.requestHeaders && a.responseHeaders == b.responseHeaders
-            && a.bodyLimit == b.bodyLimit
+            && a.bodyLimit == b.bodyLimit && a.compresses == b.compresses
     }
 }
 

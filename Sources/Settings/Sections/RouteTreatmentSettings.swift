@@ -13,6 +13,7 @@ struct RouteTreatmentSettings {
     var timeouts: RouteTimeoutSettings
     var requestHeaders: HeaderRuleSettings
     var responseHeaders: HeaderRuleSettings
+    var compresses: Bool
 
     /// - Parameter path: the route's, nil where it is faulty.
     init(reading keys: SettingsMapping, path: String?, identity: IdentitySettings) {
@@ -24,6 +25,7 @@ struct RouteTreatmentSettings {
             HeaderRules.isReserved(request: name, identityNamespace: identity.namespace) || identity.sets(name)
         }
         responseHeaders = HeaderRuleSettings(keys.optional("response_headers"), isReserved: HeaderRules.isReserved)
+        compresses = keys.value("compress", .boolean, default: false)
         if let stripPrefix, let path, path != stripPrefix, !path.hasPrefix(stripPrefix + "/") {
             keys.error("strip_prefix", "the route's path does not begin with it")
         }
@@ -32,11 +34,13 @@ struct RouteTreatmentSettings {
     /// Nil where nothing is changed.
     var treatment: RouteTreatment? {
         let rewrites = stripPrefix != nil || addPrefix != nil
-        guard rewrites || bodyLimit > 0 || !requestHeaders.isEmpty || !responseHeaders.isEmpty else { return nil }
+        guard rewrites || bodyLimit > 0 || compresses || !requestHeaders.isEmpty || !responseHeaders.isEmpty else {
+            return nil
+        }
         return RouteTreatment(
             rewrite: rewrites ? TargetRewrite(stripPrefix: stripPrefix ?? "", addPrefix: addPrefix ?? "") : nil,
             requestHeaders: requestHeaders.rules, responseHeaders: responseHeaders.rules,
-            bodyLimit: bodyLimit > 0 ? bodyLimit : nil)
+            bodyLimit: bodyLimit > 0 ? bodyLimit : nil, compresses: compresses)
     }
 }
 

@@ -1,0 +1,126 @@
+internal import Encoding
+package import HTTPTypes
+
+/// Decides whether the body of a backend's response is compressed on its way to the client, on routes that want it.
+///
+/// A compressed body's length tells something of what is in it. Whoever can put text of their own beside a secret, and
+/// make the holder of the credentials ask again and again, finds the secret out by lengths (BREACH, 2013). So nothing is
+/// compressed for a request with credentials that browsers send by themselves, which another site's page can make them
+/// do; nor is a response that sets a cookie.
+package enum ResponseCompression {
+    /// Bodies with fewer bytes are left alone: they fit in a packet or two as they are.
+    static let leastLength = 1024
+
+    /// Prepares the head of a response that the client is about to get.
+    ///
+    /// - Parameters:
+    ///   - request: as the client sent it.
+    ///   - spoken: how it did.
+    /// - Returns: whether it is one of a body in gzip now.
+    package static func begin(
+        _ head: inout HTTPResponse, for request: HTTPRequest, by spoken: ClientProtocol
+    ) -> Bool {
+        guard isCompressible(head) else { return false }
+        head.headerFields.addVary("Accept-Encoding")
+        guard !spoken.hasCertificate, !hasAmbientCredentials(request.headerFields), takesGzip(request.headerFields)
+        else { return false }
+        head.headerFields[.contentEncoding] = "gzip"
+        head.headerFields[.contentLength] = nil
+        // Ranges are of the bytes that the backend has.
+        head.headerFields[.acceptRanges] = nil
+        // The bytes are others now, and mean the same (RFC 9110 §8.8.1).
+        if let tag = head.headerFields[.eTag], tag.utf8.first == UInt8(ascii: "\"") {
+            head.headerFields[.eTag] = "W/\(tag)"
+        }
+        return true
+    }
+
+    private static func isCompressible(_ head: HTTPResponse) -> Bool {
+        let fields = head.headerFields
+        switch head.status.code {
+        // Without a body, or a part of one.
+        case ..<200, 204, 205, 206, 304: return false
+        default: break
+        }
+        guard !fields.contains(where: { excluding.contains($0.name) }) else { return false }
+        // RFC 9111 §5.2.2.6.
+        guard !elements(of: .cacheControl, in: fields).contains(where: { $0.isText("no-transform") }) else {
+            return false
+        }
+        if let length = fields[.contentLength] {
+            guard let length = Int(length), length >= leastLength else { return false }
+        }
+        let types = fields[values: .contentType]
+        return types.count == 1 && isText(types[0])
+    }
+
+    /// Set with the backend's bytes in mind, or with a secret.
+    private static let excluding: Set<HTTPField.Name> = [
+        .contentEncoding, .contentRange, .setCookie, .known("Content-MD5"), .known("Digest"), .known("Content-Digest"),
+        .known("Repr-Digest"), .known("Signature"),
+    ]
+
+    /// Whether bodies of the media type are text. An event stream's events are short and must not wait.
+    private static func isText(_ value: String) -> Bool {
+        let type = Array(value.utf8).prefix { $0 != UInt8(ascii: ";") }.withoutOuterBlanks.map(asciiLowercased)
+        if type.starts(with: "text/".utf8) { return !type.elementsEqual("text/event-stream".utf8) }
+        return types.contains { type.elementsEqual($0.utf8) }
+            || suffixes.contains { type.count > $0.utf8.count && type.suffix($0.utf8.count).elementsEqual($0.utf8) }
+    }
+
+    private static let types = [
+        "application/json", "application/xml", "application/javascript", "application/x-javascript",
+        "application/x-ndjson", "application/wasm",
+    ]
+    private static let suffixes = ["+json", "+xml"]
+
+    /// An element for gzip counts, else one for `*` (RFC 9110 §12.5.3).
+    private static func takesGzip(_ fields: HTTPFields) -> Bool {
+        var (gzip, any): (Bool?, Bool?)
+        for element in elements(of: .acceptEncoding, in: fields) {
+            let parts = element.split(separator: UInt8(ascii: ";"), maxSplits: 1, omittingEmptySubsequences: false)
+            let name = parts[0].withoutOuterBlanks
+            let isTaken = parts.count < 2 || isPositive(weight: parts[1].withoutOuterBlanks)
+            if name.isText("gzip") || name.isText("x-gzip") {
+                gzip = isTaken
+            } else if name.isText("*") {
+                any = isTaken
+            }
+        }
+        return gzip ?? any ?? false
+    }
+
+    /// Whether this is a weight above zero (RFC 9110 §12.4.2). Whatever is no weight is none above zero.
+    private static func isPositive(weight: ArraySlice<UInt8>) -> Bool {
+        guard weight.prefix(2).isText("q=") else { return false }
+        let digits = weight.dropFirst(2)
+        return digits.contains { (UInt8(ascii: "1")...UInt8(ascii: "9")).contains($0) }
+            && digits.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) || $0 == UInt8(ascii: ".") }
+    }
+
+    /// A cookie, or HTTP authentication by other than a bearer token, which only an app's own code sends.
+    private static func hasAmbientCredentials(_ fields: HTTPFields) -> Bool {
+        fields.contains { field in
+            field.name == .cookie
+                || field.name == .authorization && !Array(field.value.utf8).prefix(7).isText("bearer ")
+        }
+    }
+
+    fileprivate static func elements(of name: HTTPField.Name, in fields: HTTPFields) -> [ArraySlice<UInt8>] {
+        fields.filter { $0.name == name }.flatMap { $0.elements(separatedBy: ",") }
+    }
+}
+
+extension ArraySlice<UInt8> {
+    /// Whether this is a text in lower case, whatever the case of its own letters.
+    fileprivate func isText(_ text: String) -> Bool { lazy.map(asciiLowercased).elementsEqual(text.utf8) }
+}
+
+extension HTTPFields {
+    /// Says that the response depends on a request header (RFC 9110 §12.5.5), unless it is said already.
+    fileprivate mutating func addVary(_ name: String) {
+        let said = ResponseCompression.elements(of: .vary, in: self)
+        if said.contains(where: { $0.isText(name.asciiLowercased) || $0.isText("*") }) { return }
+        append(HTTPField(name: .vary, value: name))
+    }
+}
