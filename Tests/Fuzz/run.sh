@@ -19,7 +19,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 seconds=${1:-20}
 targets=("${@:2}")
 [ ${#targets[@]} -gt 0 ] || targets=(RequestHead Response RequestPath WebSocketFrame JSON KeySet Token
-    HTTP2Session ListenerHTTP1 ListenerHTTP2 AccountBody CBOR AppArchive AppPropertyList AppSource)
+    HTTP2Session ListenerHTTP1 ListenerHTTP2 AccountBody CBOR AppArchive AppPropertyList AppSource ClientHello)
 built=.build/release
 work=.build/fuzz
 mkdir -p "$work"
@@ -56,6 +56,7 @@ build_pure() {
             Sources/Pipeline/Respond/GatewayError.swift)
         ;;
     JSON) sources=() ;;
+    ClientHello) sources=(Sources/Listener/Challenges/ClientHello.swift) ;;
     App*) sources=(Sources/AppAudit/*/*.swift) ;;
     HTTP2Session) sources=(Sources/HTTP2/*.swift) ;;
     CBOR) sources=(Sources/LocalPool/WebAuthn/{CBOR,AuthenticatorData}.swift) ;;
