@@ -82,7 +82,8 @@ count() {
     skipped=$((skipped + ${3:-0}))
 }
 
-headline() { printf '\n== %s\n' "$*"; }
+# With the seconds since the start.
+headline() { printf '\n== %s (%s s)\n' "$*" "$SECONDS"; }
 
 # Runs one check that counts as a single test.
 single() {
