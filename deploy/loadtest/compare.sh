@@ -9,10 +9,10 @@
 #   --quick       3 rounds of 1 s, fewer idle connections: under five minutes. To see that it works, not to judge.
 #   --json FILE   the figures as JSON as well
 #   --cases       only these: hot-token many-tokens new-tokens body-10k body-1m upload-64k tls-http1 tls-http2
-#                 tls-http2-1m tls-http2-upload-64k hot-token-1000; with a connection for each request connections
-#                 connections-tls connections-tls-resumed connections-tls12 connections-tls12-resumed; telemetry, which
-#                 is hot-token at Gatehouse alone, with nothing but metrics and with an access log in a file and one trace
-#                 in ten sent away; and for memory idle idle-tls burst
+#                 tls-http2-1m tls-http2-upload-64k tls-http2-phones hot-token-1000; with a connection for each request
+#                 connections connections-tls connections-tls-resumed connections-tls12 connections-tls12-resumed;
+#                 telemetry, which is hot-token at Gatehouse alone, with nothing but metrics and with an access log in a
+#                 file and one trace in ten sent away; and for memory idle idle-tls idle-http2 burst
 #
 # Environment: GATEHOUSE_BINARY (default: a release build), ROUNDS (5), SECONDS_EACH (5).
 # The exit status is 1 when a measurement failed, not when a ratio is missed: the table says which are.
@@ -24,9 +24,9 @@ set -euo pipefail
 . "$loadtest/proxies.sh"
 
 all_cases="hot-token many-tokens new-tokens body-10k body-1m upload-64k tls-http1 tls-http2"
-all_cases+=" tls-http2-1m tls-http2-upload-64k hot-token-1000"
+all_cases+=" tls-http2-1m tls-http2-upload-64k tls-http2-phones hot-token-1000"
 all_cases+=" connections connections-tls connections-tls-resumed connections-tls12 connections-tls12-resumed"
-all_cases+=" telemetry idle idle-tls burst"
+all_cases+=" telemetry idle idle-tls idle-http2 burst"
 cases=$all_cases
 rounds=${ROUNDS:-5} seconds=${SECONDS_EACH:-5} idle_connections=4000 settling=10 json=
 # Each token costs a signature of about 0.3 ms before the rounds; a round of new-tokens ends with its last token.
@@ -96,7 +96,7 @@ problem() { echo "$*" | tee -a "$work/problems" >&2; }
 declare -A cannot=() # "CASE PROXY" → why it is skipped
 cannot_tls() {
     local case
-    for case in tls-http1 tls-http2{,-1m,-upload-64k} connections-tls{,12}{,-resumed} idle-tls; do
+    for case in tls-http1 tls-http2{,-1m,-upload-64k,-phones} connections-tls{,12}{,-resumed} idle-tls idle-http2; do
         cannot[$case $1]=$2
     done
 }
@@ -108,7 +108,7 @@ for proxy in "${proxies[@]}"; do
     elif [ "$(protocol_over_tls "$proxy" --http1.1)" != 1.1 ]; then
         cannot_tls "$proxy" "no HTTP/1.1 over TLS"
     elif [ "$(protocol_over_tls "$proxy" --http2)" != 2 ]; then
-        for case in tls-http2 tls-http2-1m tls-http2-upload-64k; do cannot[$case $proxy]="no HTTP/2 by ALPN"; done
+        for case in tls-http2{,-1m,-upload-64k,-phones} idle-http2; do cannot[$case $proxy]="no HTTP/2 by ALPN"; done
     fi
 done
 
@@ -140,9 +140,32 @@ load_h2load() {
     "${on_others[@]}" h2load -t1 -D"$duration" --log-file="$work/h2load.log" -H "Authorization: Bearer $hot" "$@" "$url" \
         >"$work/h2load.out" 2>&1 || return 1
     grep -Eq 'TLS Protocol: TLSv1\.[23]' "$work/h2load.out" || return 1
-    cut -f2,3 "$work/h2load.log" | sort -n -k2 | awk -v seconds="$duration" '
+    figures_of_log "$duration" "$work/h2load.log"
+}
+
+# figures_of_log SECONDS LOG…: of the logs of h2load.
+figures_of_log() {
+    local duration=$1
+    shift
+    cut -f2,3 "$@" | sort -n -k2 | awk -v seconds="$duration" '
         { if ($1 != 200) failures++; times[NR] = $2 }
         END { print NR, failures + 0, seconds, times[int((NR + 1) / 2)] + 0, times[int(NR * 0.99) + 1] + 0 }'
+}
+
+# load_phones PORT SECONDS ROUND: the same by 200 phones, each a process with its own connection, two streams and a token.
+# The next round has the next 200 of the 2 000 tokens. Each sends 40 requests for each second: h2load's own clock does not
+# end a process whose connection was late.
+load_phones() {
+    local number tokens phones=() began=$EPOCHREALTIME
+    rm -rf "$work/phones" && mkdir "$work/phones"
+    mapfile -t -s $((($3 - 1) % 10 * 200)) -n 200 tokens <"$work/tokens/many"
+    for number in "${!tokens[@]}"; do
+        timeout 120 "${on_others[@]}" h2load -t1 -c1 -m2 -n$((40 * $2)) --log-file="$work/phones/$number.log" \
+            -H "Authorization: Bearer ${tokens[number]}" "https://127.0.0.1:$1/api/items" >"$work/phones/$number.out" 2>&1 &
+        phones+=($!)
+    done
+    for number in "${phones[@]}"; do wait "$number" || return 1; done
+    figures_of_log "$(awk -v began="$began" -v ended="$EPOCHREALTIME" 'BEGIN { print ended - began }')" "$work"/phones/*.log
 }
 
 # load_handshakes PORT SECONDS VERSION [--resumed]: the same with a TLS connection for each request.
@@ -163,6 +186,7 @@ load() {
     tls-http2) load_h2load "$tls" /api/items "$4" -c16 -m4 ;;
     tls-http2-1m) load_h2load "$tls" /api/1m "$4" -c16 -m4 ;;
     tls-http2-upload-64k) load_h2load "$tls" /api/upload "$4" -c16 -m4 -d "$work/upload" ;;
+    tls-http2-phones) load_phones "$tls" "$4" "$3" ;;
     connections) CLOSE=1 load_wrk "$plain" /api/items 16 "$4" ;;
     connections-tls) load_handshakes "$tls" "$4" 1.3 ;;
     connections-tls-resumed) load_handshakes "$tls" "$4" 1.3 --resumed ;;
@@ -192,7 +216,7 @@ measure() {
 }
 
 for case in $cases; do
-    case $case in idle | idle-tls | burst) continue ;; esac
+    case $case in idle | idle-tls | idle-http2 | burst) continue ;; esac
     echo "$case: $rounds rounds of $seconds s"
     # Beside a process that is new, the other has to be: after other cases it has more connections to the backend.
     if [ "$case" = telemetry ]; then stop gatehouse && start_proxy gatehouse; fi
@@ -214,6 +238,7 @@ memory() {
     local way=$1 at=${port[$2]} options=() line
     case $1 in
     idle-tls) way=idle at=${tls_port[$2]} options=(--tls) ;;
+    idle-http2) way=idle at=${tls_port[$2]} options=(--http2) ;;
     burst) options=("$settling") ;;
     esac
     stop "$2"
@@ -228,7 +253,7 @@ memory() {
     fi
 }
 
-for case in idle idle-tls burst; do
+for case in idle idle-tls idle-http2 burst; do
     wanted $case || continue
     count=$idle_connections
     if [ $case = burst ]; then count=5000; fi

@@ -1,7 +1,9 @@
 """Holds connections to a proxy and says what its process's memory does.
 
-connections.py idle  PID PORT TOKEN COUNT [--tls]   each connection is used for one request, then left open; prints
-                                                    KiB a connection of resident and of anonymous memory
+connections.py idle  PID PORT TOKEN COUNT [--tls | --http2]
+                                                    each connection is used for one request, then left open; prints
+                                                    KiB a connection of resident and of anonymous memory. --http2
+                                                    is over TLS too
 connections.py burst PID PORT TOKEN COUNT SECONDS   as many connections at once, each used, then closed; prints
                                                     resident MB before, during, and the least within SECONDS after,
                                                     and the same of anonymous memory
@@ -23,7 +25,7 @@ BATCH = 128  # requests in flight at once; the connections are what is measured,
 TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 TLS.check_hostname = False
 TLS.verify_mode = ssl.CERT_NONE  # a certificate made for this run, on loopback
-TLS.set_alpn_protocols(["http/1.1"])
+PROTOCOLS = {"tls": "http/1.1", "http2": "h2"}
 
 
 class Memory(NamedTuple):
@@ -39,11 +41,16 @@ class Memory(NamedTuple):
         return cls(int(sizes["VmRSS"]), int(sizes["RssAnon"]))
 
 
-def connect(port: int, tls: bool) -> socket.socket:
+def connect(port: int, way: str) -> socket.socket:
+    """`way` is "plain" or one of PROTOCOLS."""
     plain = socket.create_connection(("127.0.0.1", port), timeout=20)
-    if not tls:
+    if way == "plain":
         return plain
-    return TLS.wrap_socket(plain, server_hostname="localhost")
+    TLS.set_alpn_protocols([PROTOCOLS[way]])
+    connection = TLS.wrap_socket(plain, server_hostname="localhost")
+    if connection.selected_alpn_protocol() != PROTOCOLS[way]:
+        raise SystemExit(f"the proxy does not speak {PROTOCOLS[way]}")
+    return connection
 
 
 def head(token: str, path: str = "/api/items", method: str = "GET", length: int | None = None) -> bytes:
@@ -71,22 +78,61 @@ def finish(connection: socket.socket) -> None:
             body += connection.recv(16384)
 
 
-def open_and_use(stack: contextlib.ExitStack, port: int, token: str, count: int, tls: bool, batch: int) -> None:
-    request = head(token)
+def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
+    """RFC 9113, 4.1."""
+    return struct.pack("!I", len(payload))[1:] + struct.pack("!BBI", kind, flags, stream) + payload
+
+
+def http2_head(token: str) -> bytes:
+    """A connection's preface, settings and first request, without a dynamic table (RFC 7541, 6)."""
+    value = f"Bearer {token}".encode()
+    length, octets = len(value) - 127, bytearray()
+    while length >= 128:
+        octets.append(length % 128 | 128)
+        length //= 128
+    octets.append(length)
+    # :method GET and :scheme https are indexed; :path, :authority and authorization have their names in the table.
+    fields = b"\x82\x87" + b"\x04\x0a/api/items" + b"\x01\x09localhost" + b"\x0f\x08\x7f" + bytes(octets) + value
+    return b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0) + frame(1, 5, 1, fields)
+
+
+def finish_http2(connection: socket.socket) -> None:
+    """The same for the one stream."""
+    data = b""
+    while True:
+        while len(data) < 9 or len(data) < 9 + int.from_bytes(data[:3]):
+            more = connection.recv(16384)
+            if not more:
+                raise SystemExit("a connection was closed before its answer")
+            data += more
+        end = 9 + int.from_bytes(data[:3])
+        kind, flags, payload, data = data[3], data[4], data[9:end], data[end:]
+        if kind == 4 and not flags & 1:
+            connection.sendall(frame(4, 1, 0))
+        elif kind == 1 and b"\x88" not in payload[:4]:  # :status 200, behind a change of the table's size
+            raise SystemExit("the answer was not 200")
+        elif kind in (3, 7):
+            raise SystemExit("the stream or the connection was refused")
+        if kind in (0, 1) and flags & 1:
+            return
+
+
+def open_and_use(stack: contextlib.ExitStack, port: int, token: str, count: int, way: str, batch: int) -> None:
+    request, wait = (http2_head(token), finish_http2) if way == "http2" else (head(token), finish)
     for begin in range(0, count, batch):
-        group = [stack.enter_context(connect(port, tls)) for _ in range(min(batch, count - begin))]
+        group = [stack.enter_context(connect(port, way)) for _ in range(min(batch, count - begin))]
         for connection in group:
             connection.sendall(request)
         for connection in group:
-            finish(connection)
+            wait(connection)
 
 
-def idle(pid: int, port: int, token: str, count: int, tls: bool) -> None:
+def idle(pid: int, port: int, token: str, count: int, way: str) -> None:
     with contextlib.ExitStack() as first:
-        open_and_use(first, port, token, 16, tls, 1)  # what is made once is not a connection's
+        open_and_use(first, port, token, 16, way, 1)  # what is made once is not a connection's
         with contextlib.ExitStack() as stack:
             before = Memory.of(pid)
-            open_and_use(stack, port, token, count, tls, 1)
+            open_and_use(stack, port, token, count, way, 1)
             time.sleep(1)
             print(*(f"{(after - earlier) / count:.2f}" for after, earlier in zip(Memory.of(pid), before)))
 
@@ -94,7 +140,7 @@ def idle(pid: int, port: int, token: str, count: int, tls: bool) -> None:
 def burst(pid: int, port: int, token: str, count: int, settling: float) -> None:
     before = Memory.of(pid)
     with contextlib.ExitStack() as stack:
-        open_and_use(stack, port, token, count, False, BATCH)
+        open_and_use(stack, port, token, count, "plain", BATCH)
         during = Memory.of(pid)
     deadline = time.monotonic() + settling
     after = Memory.of(pid)
@@ -113,7 +159,7 @@ def vanish(port: int, token: str, seconds: float) -> None:
         sent, wanted = ways[count % len(ways)]
         count += 1
         # A backend may be down just now, and the gateway may answer early: only that these clients go matters.
-        with contextlib.suppress(OSError), connect(port, False) as connection:
+        with contextlib.suppress(OSError), connect(port, "plain") as connection:
             connection.sendall(sent)
             if wanted:
                 connection.recv(wanted)
@@ -124,13 +170,14 @@ def vanish(port: int, token: str, seconds: float) -> None:
 
 
 def main() -> None:
-    what, *rest = [argument for argument in sys.argv[1:] if argument != "--tls"]
+    what, *rest = [argument for argument in sys.argv[1:] if not argument.startswith("--")]
+    way = next((each for each in PROTOCOLS if f"--{each}" in sys.argv), "plain")
     if what == "vanish":
         vanish(int(rest[0]), rest[1], float(rest[2]))
     elif what == "burst":
         burst(int(rest[0]), int(rest[1]), rest[2], int(rest[3]), float(rest[4]))
     else:
-        idle(int(rest[0]), int(rest[1]), rest[2], int(rest[3]), "--tls" in sys.argv)
+        idle(int(rest[0]), int(rest[1]), rest[2], int(rest[3]), way)
 
 
 if __name__ == "__main__":
