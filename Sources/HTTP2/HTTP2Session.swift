@@ -7,6 +7,7 @@ package import NIOCore
 /// requests.
 package final class HTTP2Session {
     private let session: OpaquePointer
+    private let memory = HTTP2SessionMemory()
     private unowned let receiver: any HTTP2SessionReceiver
     private var output: HTTP2Output
     /// The bytes that are being received, while they are.
@@ -28,9 +29,11 @@ package final class HTTP2Session {
         self.receiver = receiver
         output = HTTP2Output(leastPart: leastPart)
         var made: OpaquePointer?
+        var functions = memory.functions
         let status = limits.withOptions { options in
-            nghttp2_session_server_new3(&made, HTTP2Callbacks.shared.pointer, nil, options, nil)
+            nghttp2_session_server_new3(&made, HTTP2Callbacks.shared.pointer, nil, options, &functions)
         }
+        memory.sessionIsMade()
         guard status == 0, let made else { throw CreationError() }
         session = made
         nghttp2_session_set_user_data(session, Unmanaged.passUnretained(self).toOpaque())
@@ -194,6 +197,15 @@ package final class HTTP2Session {
             output.write(UnsafeRawBufferPointer(start: bytes, count: count))
         }
     }
+
+    /// Gives back memory that the next frames will ask for again.
+    package func rest() {
+        guard !hasFailed, nghttp2_session_want_write(session) == 0 else { return }
+        memory.rest()
+    }
+
+    /// Whether the frame that is written takes no more memory than it needs; see ``HTTP2SessionMemory``.
+    package var mapsFrames: Bool { memory.isMapped }
 
     package var outputBytes: Int { output.count }
     /// Whether DATA frames wait until this has been taken.

@@ -108,6 +108,7 @@ public func fuzzHTTP2Session(_ start: UnsafePointer<UInt8>, _ count: Int) -> CIn
         if let error = session.receive(sharing: part) { session.fail(error) }
         session.produce()
         session.takeOutput { sent.writeImmutableBuffer($0) }
+        session.rest()
         guard !session.hasFailed else { break }
     }
     guard areFrames(sent) else { fatalError("no frames were sent") }

@@ -51,6 +51,51 @@ struct HTTP2SessionTests {
         #expect(peer.events.last == "closes 1")
     }
 
+    @Test("Its frames are the same after it has rested")
+    func rest() throws {
+        func frames(rests: Bool) throws -> [[UInt8]] {
+            let peer = try ScriptedReceiver()
+            peer.send(RawFrame.opening)
+            return [Int32(1), 3, 5].flatMap { stream in
+                if rests { peer.session.rest() }
+                peer.send(RawFrame.head(stream, flags: 5))
+                peer.bodies[stream] = ByteBuffer(repeating: 7, count: 100_000)
+                // Longer than a page, in one frame.
+                peer.answer(stream, [(":status", "200"), ("x-long", String(repeating: "x", count: 12_000))])
+                // As far as there is room, and then the rest.
+                let first = peer.write()
+                if rests { peer.session.rest() }
+                peer.send(RawFrame.bytes(8, payload: RawFrame.word(100_000)))
+                peer.send(RawFrame.bytes(8, stream: stream, payload: RawFrame.word(100_000)))
+                let frames = first + peer.frames()
+                #expect(frames.last?.flags == 1 && peer.events.last == "closes \(stream)")
+                return frames.map { [$0.type, $0.flags] + $0.payload }
+            }
+        }
+        #expect(try frames(rests: true) == frames(rests: false))
+        #expect(try ScriptedReceiver().session.mapsFrames)
+    }
+
+    @Test("A client's fields stay while the session rests")
+    func restingFields() throws {
+        let peer = try ScriptedReceiver()
+        // A literal with incremental indexing (RFC 7541 §6.2.1) whose value is 2 340 times the byte 249, of 28 bits each.
+        // libnghttp2 takes 16 KiB to decode it, and keeps them in its table.
+        let value = (0..<1170).flatMap { _ in [0xFF, 0xFF, 0xFF, 0xEF, 0xFF, 0xFF, 0xFE] as [UInt8] }
+        let size = value.count - 127
+        let field: [UInt8] = [0x40, 1, 0x78, 0xFF, UInt8(size & 127 | 128), UInt8(size >> 7)] + value
+        peer.send(RawFrame.opening)
+        for (stream, last) in [(Int32(1), field), (3, [0xBE]), (5, [0xBE])] {
+            peer.send(RawFrame.bytes(1, flags: 5, stream: stream, payload: RawFrame.block(RawFrame.request) + last))
+            peer.answer(stream, [(":status", "204")])
+            peer.bodies[stream] = ByteBuffer()
+            _ = peer.frames()
+            peer.session.rest()
+        }
+        let values = peer.events.filter { $0.hasPrefix("x=") }
+        #expect(values.count == 3 && Set(values).count == 1 && values.allSatisfy { $0.count > 2000 })
+    }
+
     @Test("An endless response does not hold up what is asked for later")
     func turns() throws {
         let peer = try ScriptedReceiver()

@@ -520,6 +520,7 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
         case .open where !isResting:
             isResting = true
             repeated.forget()
+            session?.rest()
             deadline = deadline + (settings.keepAliveTimeout - briefWait)
         case .open, .announced: refuseMore()
         case .closing: break
