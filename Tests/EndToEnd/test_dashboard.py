@@ -235,9 +235,9 @@ def test_a_refused_configuration_says_why_and_draining_is_told(start_gateway, op
 # ---- Changes
 
 
-def opened_with_token(open_page, gateway: Gateway) -> Dashboard:
-    page = open_page(gateway)
-    page.type_into("#token", TOKEN)
+def opened_with_token(open_page, gateway: Gateway, token: str = TOKEN, **size: int) -> Dashboard:
+    page = open_page(gateway, **size)
+    page.type_into("#token", token)
     page.wait_for_state("Ready")
     return page
 
@@ -349,16 +349,77 @@ def test_the_gateway_is_drained_and_put_back(start_gateway, open_page):
     assert page.text("#result-text") == "This gateway drains no more, and is ready."
 
 
-def test_a_change_that_is_refused_says_so(start_gateway, open_page):
-    # Without admin.token everybody on this machine may look, and nobody may change anything.
-    gateway = start_gateway()
+def operators(**rights: list[str]) -> dict:
+    """The section `admin` with a token for each name."""
+    return {"token": TOKEN, "tokens": {name: {"token": f"a-token-of-{name}-for-the-page", "may": may} for name, may in rights.items()}}
+
+
+def disabled(page: Dashboard) -> dict[str, str]:
+    """The buttons for changes that are disabled, each with its reason."""
+    buttons = "[...document.querySelectorAll('#controls button, #targets button, #problems .remedy')]"
+    told = "[each.ariaLabel ?? each.textContent, each.title === each.ariaDescription ? each.title : '']"
+    return dict(page.run(f"{buttons}.filter((each) => each.ariaDisabled === 'true').map((each) => {told})"))
+
+
+def test_buttons_that_the_operators_token_may_not_use_say_why(start_gateway, open_page, own_recorder):
+    gateway = start_gateway({"admin": operators(ada=["read"], grace=["read", "drain"])})
+    raw.exchange(gateway.admin_port, "POST", "/drain", bearer(TOKEN))
     page = open_page(gateway)
-    page.wait_for_state("Ready")
+    page.type_into("#token", "a-token-of-ada-for-the-page")
+    page.wait_for_state("Draining")
+    assert "ada, read only" in page.text("#facts")
+    may_not_drain = (
+        'The token of ada may not drain servers or the gateway. Add "drain" to admin.tokens.ada.may in the configuration, or use '
+        "another token.")
+    may_not_reload = may_not_drain.replace("drain servers or the gateway", "reload the configuration").replace('"drain"', '"reload"')
+    found = disabled(page)
+    assert found.pop("Reload") == may_not_reload and found.pop("End the drain") == may_not_drain
+    assert f"Drain {own_recorder.url} of recorder" in found and set(found.values()) == {may_not_drain}
+    # Pressed all the same, as with a finger, which sees no hint: the reason, and nothing to confirm.
+    for button in ("#drain", "#targets button", "#problems .remedy"):
+        page.press(button)
+        assert page.text("#question-title").endswith(" is not allowed") and page.text("#question-text") == may_not_drain
+        assert page.text("#question-yes") == "" and page.text("#question-no") == "Close"
+        page.press("#question-no")
+    assert changes_asked(page) == []
+    # Another one may do more, and has buttons for it.
+    page.press("#forget")
+    wait_until(lambda: page.text("#entrance label") == "Admin token", "the form")
+    page.type_into("#token", "a-token-of-grace-for-the-page")
+    page.wait_for_state("Draining")
+    assert "grace, no reload" in page.text("#facts") and list(disabled(page)) == ["Reload"]
     page.press("#drain")
+    assert page.text("#question-title") == "End the drain?" and page.text("#question-no") == "Cancel"
+    page.press("#question-yes")
+    page.wait_for_state("Ready")
+
+
+def test_an_operator_who_may_do_all_has_all_buttons(start_gateway, open_page):
+    page = opened_with_token(open_page, start_gateway({"admin": {"token": TOKEN}}))
+    assert page.text("#facts").endswith("admin.token") and disabled(page) == {}
+
+
+def test_without_tokens_nothing_can_be_changed_from_the_page(start_gateway, open_page):
+    # Everybody on this machine may look, and nobody may change anything.
+    page = open_page(start_gateway(), width=390, height=844)
+    page.wait_for_state("Ready")
+    found = disabled(page)
+    assert {"Reload", "Drain"} < set(found) and page.text("#facts") == ""
+    assert set(found.values()) == {
+        "The gateway takes changes with a token only. Set admin.token or admin.tokens in its configuration."}
+
+
+def test_a_change_that_is_refused_says_so(start_gateway, open_page):
+    gateway = start_gateway({"admin": operators(ada=["read", "drain"])})
+    page = opened_with_token(open_page, gateway, "a-token-of-ada-for-the-page")
+    page.press("#drain")
+    # The right is taken away while the question is read.
+    gateway.write_config({"admin": operators(ada=["read"])})
+    assert raw.exchange(gateway.admin_port, "POST", "/reload", bearer(TOKEN)).status == 200
     page.press("#question-yes")
     wait_until(lambda: "refused" in page.text("#result-text"), "the result")
     assert page.text("#result-text") == (
-        "Drain was refused (403): This takes admin.token. The token of this page does not allow it.")
+        "Drain was refused (403): This token may not do that. The token of this page does not allow it.")
     # The page goes on, and a token that counts no more is said as plainly.
     assert page.text("#state") == "Ready"
     shown = 'outcome(drainGateway(), 401, \'{"message": "Authentication is required."}\')[0]'

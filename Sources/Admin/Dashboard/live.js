@@ -96,6 +96,7 @@ function show(status, metrics, readiness) {
   document.body.classList.remove("aged", "blank");
   for (const node of document.querySelectorAll(".minute")) say(node, readings.covered(SHORT) < 1 ? "" : lately(readings));
   for (const node of document.querySelectorAll(".window")) say(node, readings.covered(LONG) < 1 ? "so far" : `last ${spoken(readings)}`);
+  operator = status.caller;
   lastProblems = attention(status, readings, readiness);
   showHeader(status, lastProblems);
   showProblems(lastProblems.length > 0 ? lastProblems : [{ level: "good", text: "Nothing needs attention." }], serverTime(status));
@@ -127,6 +128,7 @@ function showHeader(status, problems) {
     ["up", lasting(status.uptime_seconds)],
     ["configuration", `${digest}${since === null ? "" : `, for ${lasting(serverTime(status) - since)}`}`],
   ];
+  if (operator !== null) facts.push(["operator", operatorFact()]);
   const list = element("facts");
   amount(list, facts.length, "div");
   facts.forEach(([name, value], index) => {
@@ -203,7 +205,7 @@ function showProblem(entry, problem, now) {
   put(chapter, problem.chapter && `Runbook: ${problem.chapter}`);
   chapter.onclick = () => showChapter(problem.chapter);
   put(remedy, problem.remedy?.label);
-  remedy.onclick = problem.remedy ? () => propose(problem.remedy) : null;
+  if (problem.remedy) offer(remedy, problem.remedy);
 }
 
 /** Reads out what is new, and not each change of a number. */
@@ -231,6 +233,7 @@ function enter(message) {
   sessionStorage.removeItem(TOKEN);
   element("board").hidden = true;
   element("controls").hidden = true;
+  element("facts").replaceChildren();
   element("entrance").hidden = false;
   document.body.classList.remove("aged");
   showState("Locked", "note");

@@ -119,5 +119,5 @@ function showRemedy(cell, remedy) {
   }
   say(button, remedy.short);
   if (button.ariaLabel !== remedy.label) button.ariaLabel = remedy.label;
-  button.onclick = () => propose(remedy);
+  offer(button, remedy);
 }
