@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Renders the OpenAPI descriptions as pages of docs/reference: an index, and a page for each tag.
+"""Renders the OpenAPI descriptions as pages of docs/reference: an index, a page for each tag, and one for each object with
+`x-has-page`.
 
     docs/render_openapi.py            writes the pages
     docs/render_openapi.py --check    exit status 1 if a page is not what would be written
@@ -49,6 +50,9 @@ class Api:
         self.index_path = f"../{self.page}.md"
         for tag in self.document["tags"]:
             pages[REFERENCE / self.page / file_name(tag)] = self.tag_page(tag)
+        for name, schema in self.document["components"]["schemas"].items():
+            if "x-has-page" in schema:
+                pages[REFERENCE / self.page / object_file_name(name)] = self.object_page(name, schema)
         return pages
 
     def operations(self, tag: dict):
@@ -77,8 +81,19 @@ class Api:
         lines += ["", "## Objects"]
         for name, schema in components["schemas"].items():
             if self.is_object(name):
-                lines += ["", f"### {name}", "", *paragraph(schema["description"]), *self.table(schema, False)]
+                lines += ["", f"### {name}", "", *self.object(name, schema)]
         return "\n".join(lines) + "\n"
+
+    def object(self, name: str, schema: dict) -> list[str]:
+        if "x-has-page" in schema:
+            link = f"{self.page}/{object_file_name(name)}"
+            return paragraph(f"{schema['description']} Its fields are on [a page of their own]({link}).")
+        return [*paragraph(schema["description"]), *self.table(schema, False)]
+
+    def object_page(self, name: str, schema: dict) -> str:
+        lines = self.head(f"{self.document['info']['title']}: the object {name}")
+        lines += paragraph(f"{schema['description']} See also [all calls, errors and objects]({self.index_path}).")
+        return "\n".join([*lines, *self.table(schema, False)]) + "\n"
 
     def tag_page(self, tag: dict) -> str:
         lines = self.head(f"{self.document['info']['title']}: {tag['name']}")
@@ -242,6 +257,10 @@ def percent_encoded(text: str) -> str:
 
 def file_name(tag: dict) -> str:
     return tag["name"].replace(" ", "-") + ".md"
+
+
+def object_file_name(name: str) -> str:
+    return f"{name.lower()}-object.md"
 
 
 def reference(schema: dict) -> str:

@@ -22,7 +22,14 @@ package struct CertificateStanding: Sendable, Equatable {
     package let name: String
     /// Seconds since 1970; nil where there is none yet.
     package let obtainedAt: Int64?
+    /// The certificate's end, in seconds since 1970; nil where there is none yet.
+    package let expiresAt: Int64?
+    /// When the next order may be made, in seconds since 1970; nil where that is at once.
+    package let nextAttemptAt: Int64?
     /// Attempts that have failed since.
     package let failures: Int64
+    /// Why there is no certificate, or no newer one; nil where nothing has failed.
     package let error: String?
+    /// Since when that is so, in seconds since 1970.
+    package let failingSince: Int64?
 }

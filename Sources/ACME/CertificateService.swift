@@ -18,7 +18,9 @@ package final class CertificateService: Sendable {
         var refused: [ObtainedCertificate] = []
         /// Nil before the first.
         var published: [ACMEChallenge]?
+        /// Why the storage cannot be used, and since when that is so.
         var error: String?
+        var failingSince: Int64?
         /// How many rounds of orders in a row could not be stored, and until when nothing is ordered for that: an
         /// order whose end cannot be stored would be made again and again.
         var storageFailures: Int64 = 0
@@ -68,9 +70,13 @@ package final class CertificateService: Sendable {
         let state = state.withLock { $0 }
         return order.names.map { name in
             let (certificate, failure) = (state.known.certificate(of: name), state.known.failure(of: name))
+            let dueAt = RenewalSchedule.dueAt(name, certificate, failure, directory: order.directory)
+            let nextAt = max(dueAt, state.pausesUntil)
             return CertificateStanding(
-                name: name, obtainedAt: certificate?.obtainedAt, failures: failure?.count ?? 0,
-                error: failure?.error ?? state.error)
+                name: name, obtainedAt: certificate?.obtainedAt,
+                expiresAt: certificate.flatMap { ServerCertificate(chain: $0.chain, for: name)?.notAfter },
+                nextAttemptAt: nextAt > 0 ? nextAt : nil, failures: failure?.count ?? 0,
+                error: failure?.error ?? state.error, failingSince: failure?.since ?? state.failingSince)
         }
     }
 
@@ -89,7 +95,8 @@ package final class CertificateService: Sendable {
         if !refused.isEmpty { usable.certificates.removeAll { refused.contains($0) } }
         let known = usable
         state.withLock { state in
-            (state.known, state.isRead, state.error) = (known, true, nil)
+            (state.known, state.isRead) = (known, true)
+            (state.error, state.failingSince) = (nil, nil)
         }
         publishPending()
     }
@@ -168,7 +175,7 @@ package final class CertificateService: Sendable {
         guard !Task.isCancelled else { return }
         let (text, time) = ("\(error)", now())
         let isNews = state.withLock { state in
-            defer { state.error = text }
+            defer { (state.error, state.failingSince) = (text, state.failingSince ?? time) }
             if pauses {
                 state.storageFailures += 1
                 state.pausesUntil = time + RenewalSchedule.pause(afterStorageFailures: state.storageFailures)

@@ -77,17 +77,18 @@ enum RenewalSchedule {
                 let before = state.failure(of: other)
                 return ACMEState.Failure(
                     name: other, count: before?.count ?? 0, nextAt: nextAt, lastAt: before?.lastAt ?? 0,
-                    error: "\(error)")
+                    since: before?.since ?? time, error: "\(error)")
             }
     }
 
     private static func failed(
         _ name: String, _ error: ACMEError, in state: ACMEState, at time: Int64
     ) -> ACMEState.Failure {
-        let count = min(state.failure(of: name)?.count ?? 0, 1_000_000) + 1
+        let before = state.failure(of: name)
+        let count = min(before?.count ?? 0, 1_000_000) + 1
         return ACMEState.Failure(
             name: name, count: count, nextAt: time + wait(after: error, count: count), lastAt: time,
-            error: "\(error)")
+            since: before?.since ?? time, error: "\(error)")
     }
 
     /// Whether a failure may be none of the name's, so that other names would fail with it.

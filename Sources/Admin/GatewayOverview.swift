@@ -1,3 +1,4 @@
+internal import ACME
 internal import Accounts
 internal import Listener
 internal import Pipeline
@@ -44,6 +45,8 @@ struct GatewayOverview: Sendable {
     var limits: LimitSettings?
     /// One for each pool that users sign in at.
     var tokenChecks: [SignInTokenCheck]
+    /// The certificates that are obtained from a directory; nil where none are.
+    var obtained: [CertificateStanding]?
     /// The gateways that share the database, and the id of this one; nil where there is one process.
     var replicas: (known: [Replica], own: String)?
 }

@@ -134,6 +134,7 @@ package final class GatewayStatus: Sendable {
             schemaVersion: snapshot?.store?.schemaVersion ?? 0,
             upstreams: snapshot.map(Self.upstreams) ?? [], issuers: snapshot?.plan.gate.verifier.issuers ?? [],
             limits: snapshot?.settings.limits, tokenChecks: Self.tokenChecks(snapshot),
+            obtained: snapshot?.certificateService?.standings,
             replicas: snapshot?.replicas.map { ($0.known, $0.id) })
     }
 

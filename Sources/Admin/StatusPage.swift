@@ -1,3 +1,4 @@
+internal import ACME
 internal import Accounts
 internal import Encoding
 internal import Listener
@@ -38,6 +39,7 @@ enum StatusPage {
                     ["purpose": .string(keys.purpose), "error": keys.error.map { .string($0) } ?? .null]
                 }),
             "key_sets": .array(readings.keySets.map(keySet)),
+            "acme": gateway.obtained.map { .array($0.map(obtained)) } ?? .null,
             "limits": limits(gateway, metrics, readings),
             "direct_cognito": .object(direct(metrics, status, readings)),
             "recent_denials": .array(status.recent.lastDenials.map(denial)),
@@ -211,6 +213,17 @@ enum StatusPage {
         [
             "issuer": .string(keySet.issuer), "failures": number(keySet.failures),
             "age_seconds": keySet.ageSeconds.map { number(Int64($0)) } ?? .null,
+        ]
+    }
+
+    /// A certificate that is obtained from a directory, or is to be.
+    private static func obtained(_ standing: CertificateStanding) -> JSON {
+        [
+            "name": .string(standing.name), "obtained_at": standing.obtainedAt.map { number($0) } ?? .null,
+            "expires_at": standing.expiresAt.map { number($0) } ?? .null,
+            "next_attempt_at": standing.nextAttemptAt.map { number($0) } ?? .null,
+            "failures": number(standing.failures), "error": standing.error.map { .string($0) } ?? .null,
+            "failing_since": standing.failingSince.map { number($0) } ?? .null,
         ]
     }
 

@@ -8,7 +8,8 @@ struct ACMEStateFileTests {
     /// A failure that takes a little more than a mebibyte.
     private static func failure(_ number: Int) -> ACMEState.Failure {
         ACMEState.Failure(
-            name: "\(number).test", count: 1, nextAt: 0, lastAt: 0, error: String(repeating: "x", count: 1 << 20))
+            name: "\(number).test", count: 1, nextAt: 0, lastAt: 0, since: 0,
+            error: String(repeating: "x", count: 1 << 20))
     }
 
     @Test("A large state is read back, and one that is too large is not written")

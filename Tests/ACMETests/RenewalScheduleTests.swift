@@ -73,7 +73,7 @@ struct RenewalScheduleTests {
         let due = Self.dueAt(certificate)
         let life = made.read.notAfter - made.read.notBefore
         #expect((life / 3 * 2...life / 3 * 2 + life / 20).contains(due - made.read.notBefore))
-        let failure = ACMEState.Failure(name: "a.test", count: 1, nextAt: due + 7, lastAt: due, error: "")
+        let failure = ACMEState.Failure(name: "a.test", count: 1, nextAt: due + 7, lastAt: due, since: due, error: "")
         #expect(Self.dueAt(certificate, failure) == due + 7)
         #expect(Self.dueAt(nil, failure) == due + 7)
         #expect(Self.dueAt(nil) < 0)
@@ -103,7 +103,9 @@ struct RenewalScheduleTests {
     private static func state(_ failures: [(name: String, count: Int64, lastAt: Int64)]) -> ACMEState {
         var state = ACMEState()
         for (name, count, lastAt) in failures {
-            state.keep(ACMEState.Failure(name: name, count: count, nextAt: lastAt + 10, lastAt: lastAt, error: ""))
+            state.keep(
+                ACMEState.Failure(
+                    name: name, count: count, nextAt: lastAt + 10, lastAt: lastAt, since: lastAt, error: ""))
         }
         return state
     }
@@ -170,6 +172,8 @@ struct RenewalScheduleTests {
             at: 100)
         #expect(failures.map(\.name) == ["a", "b"] && failures.map(\.count) == [1, 3])
         #expect(failures.map(\.nextAt) == [190, 190] && failures.map(\.lastAt) == [100, 100])
+        // The second one fails since before.
+        #expect(failures.map(\.since) == [100, 50])
     }
 
     @Test("An error of one name is that name's")
@@ -192,7 +196,7 @@ struct ACMEStateTests {
         var state = ACMEState()
         state.account = .init(directory: "https://ca.test/dir", key: Secret("key"), url: nil, contacts: ["a@b.test"])
         state.keep(certificate("a.test", 5, chain: Array("chain\n".utf8)))
-        state.keep(ACMEState.Failure(name: "b.test", count: 2, nextAt: 9, lastAt: 8, error: "why \"so\""))
+        state.keep(ACMEState.Failure(name: "b.test", count: 2, nextAt: 9, lastAt: 8, since: 7, error: "why \"so\""))
         let challenge = ACMEChallenge(type: .http, name: "b.test", token: "t", keyAuthorization: "t.x")
         state.pending = [.init(challenge: challenge, endsAt: 10)]
         return state
@@ -202,6 +206,12 @@ struct ACMEStateTests {
     func roundTrip() throws {
         #expect(try ACMEState(decoding: Self.state.encoded()) == Self.state)
         #expect(try ACMEState(decoding: ACMEState().encoded()) == ACMEState())
+    }
+
+    @Test("A state of an earlier version, which has no beginnings of failures, is read")
+    func beginning() throws {
+        let text = String(decoding: Self.state.encoded(), as: UTF8.self).replacing(#","since":7"#, with: "")
+        #expect(try ACMEState(decoding: Array(text.utf8)).failure(of: "b.test")?.since == 8)
     }
 
     @Test(

@@ -2,9 +2,11 @@
 
 import hashlib
 import json
+import re
 import socket
 import ssl
 import stat
+import time
 from pathlib import Path
 
 import pytest
@@ -228,6 +230,47 @@ def test_a_name_that_is_not_validated_waits_and_keeps_no_other_out(make_pebble, 
         assert "ordering" not in again.log()
     finally:
         again.stop()
+
+
+def test_status_and_dashboard_show_how_each_certificate_stands(make_pebble, start_gateway, open_page):
+    site = Site(make_pebble(elsewhere=["lost.test"]), start_gateway, "api.test", "lost.test")
+    site.wait_for("api.test")
+    site.logged("no certificate obtained")
+
+    def standings() -> dict[str, dict]:
+        return {each["name"]: each for each in json.loads(site.gateway.admin("/status")[1])["acme"]}
+
+    wait_until(lambda: standings()["lost.test"]["failures"], "the failure")
+    found, now = standings(), time.time()
+    good, bad = found["api.test"], found["lost.test"]
+    assert abs(good["obtained_at"] - now) < 60 and abs(good["expires_at"] - now - 3600) < 90
+    # Two thirds of its life, and up to 5 % more.
+    assert 2300 <= good["next_attempt_at"] - good["obtained_at"] <= 2600
+    assert (good["failures"], good["error"], good["failing_since"]) == (0, None, None)
+    assert bad["obtained_at"] is bad["expires_at"] is None and bad["failures"] == 1
+    assert bad["error"].startswith("the directory did not validate the name: ") and abs(bad["failing_since"] - now) < 60
+    assert bad["next_attempt_at"] == bad["failing_since"] + 300
+    page = open_page(site.gateway)
+    wait_until(lambda: page.rows("#acme"), "the certificates")
+    faulty, error, sound = page.rows("#acme")
+    assert faulty[:3] == ["lost.test", "none", "–"] and re.fullmatch(r"in [45] min", faulty[3])
+    (error,) = error
+    assert re.fullmatch(rf"for \d+ s: {re.escape(bad['error'])}", error)
+    assert sound[:2] == ["api.test", "valid"] and re.fullmatch(r"5\d min|1 h 0 min", sound[2]) and re.fullmatch(r"in \d+ min", sound[3])
+    (said,) = [each for each in page.problems() if "lost.test" in each]
+    assert re.fullmatch(r"There is no certificate of lost.test after 1 failed order: the next order is in [45] min", said)
+    about = page.about("There is no certificate of lost.test")
+    assert re.match(r"since \d\d:\d\d", about["since"]) and "or before" not in about["since"]
+    assert about["why"] == f"last error: {bad['error']}" and about["chapter"] == "Runbook: A certificate has expired"
+    page.assert_sound(site.gateway)
+
+
+def test_without_acme_nothing_is_said_of_it(start_gateway, open_page):
+    gateway = start_gateway()
+    assert json.loads(gateway.admin("/status")[1])["acme"] is None
+    page = open_page(gateway)
+    page.wait_for_state("Ready")
+    assert page.text("#acme-section") == ""
 
 
 def test_a_directory_that_has_forgotten_the_account_gets_a_new_one(make_pebble, start_gateway):

@@ -529,6 +529,9 @@ def test_what_the_gateway_says_is_text_whatever_is_in_it(start_gateway, open_pag
     status["upstreams"][0]["servers"][0]["healthy"] = False
     status["upstreams"][0]["servers"][0]["check_error"] = "error"
     status["direct_cognito"]["operations"] = {HOSTILE: 1}
+    obtained = {"name": "name", "obtained_at": None, "expires_at": None, "next_attempt_at": None, "failures": 1}
+    status["acme"] = [{**obtained, "error": "error", "failing_since": 1}]
+    status["caller"] = {"name": "name", "may": []}
     status = json.dumps(made_hostile(status))
     label = HOSTILE.replace('"', '\\"')
     metrics = gateway.admin("/metrics")[1].replace("} 0", "} 1")
@@ -539,7 +542,7 @@ def test_what_the_gateway_says_is_text_whatever_is_in_it(start_gateway, open_pag
     assert_nothing_got_in(page)
     seen = page.run("document.body.innerText")
     page.unfold()
-    tables = ("targets", "issuers", "denials", "apps", "recent-denials", "recent-events")
+    tables = ("facts", "targets", "issuers", "acme", "denials", "apps", "recent-denials", "recent-events")
     for place in ("version", "problems", "app-note", *tables):
         assert HOSTILE in page.text(f"#{place}"), place
     assert seen.count(HOSTILE) > 30

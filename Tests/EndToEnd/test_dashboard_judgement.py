@@ -158,6 +158,27 @@ FAULTS = [
     (f"certify({10 * DAY})", "warn", "The certificate of a.example on 0.0.0.0:443 expires in 10 d 0 h"),
     (f"certify({2 * DAY})", "bad", "The certificate of a.example on 0.0.0.0:443 expires in 2 d 0 h"),
     ("certify(-120)", "bad", "The certificate of a.example on 0.0.0.0:443 expired 2 min ago"),
+    (
+        "order({obtained_at: null, expires_at: null, failures: 2, next_in: 900})",
+        "bad",
+        "There is no certificate of a.example after 2 failed orders: the next order is in 15 min",
+    ),
+    (
+        f"order({{failures: 0, left: {20 * DAY}, next_in: -1}})",
+        "note",
+        "The certificate of a.example is valid for 20 d 0 h, and not renewed",
+    ),
+    (
+        f"order({{failures: 3, left: {20 * DAY}, next_in: 60}})",
+        "warn",
+        "The certificate of a.example is valid for 20 d 0 h, and not renewed after 3 failed orders: the next order is in 1 min",
+    ),
+    (
+        f"order({{failures: 1, left: {2 * DAY}, next_in: 60}})",
+        "bad",
+        "The certificate of a.example is valid for 2 d 0 h, and not renewed after 1 failed order: the next order is in 1 min",
+    ),
+    ("order({failures: 1, left: -9, next_in: -5})", "bad", "There is no certificate of a.example after 1 failed order"),
     ("status.limits.requests = {limit: 100, in_flight: 80}", "warn", "Requests in flight: 80 of at most 100"),
     ("status.limits.revocations = {limit: 100, held: 95}", "bad", "Stored revocations: 95 of at most 100"),
     ("status.outbox = {lost: 1, waiting: 0}", "warn", "1 message to backends were given up since the start"),
@@ -210,6 +231,12 @@ def judged(page: Page, change: str) -> list[dict]:
                 status.listeners[0].address = "0.0.0.0:443";
                 status.listeners[0].certificates = [{{names: ["a.example"], expires_at: serverTime(status) + left}}];
             }};
+            const order = ({{left = null, next_in: next, ...rest}}) => {{
+                status.acme = [{{
+                    name: "a.example", obtained_at: 1, expires_at: left === null ? null : serverTime(status) + left,
+                    next_attempt_at: serverTime(status) + next, error: "refused", failing_since: 11, ...rest,
+                }}];
+            }};
             const replica = (change) => ({{
                 id: "5f0c9e2ab47d4c11", name: "api-1", this: false, state: "alive", version: "1.0", configuration: "d",
                 started_at: 1, heard_seconds_ago: 1, list_age_seconds: 0, ...change,
@@ -247,6 +274,7 @@ KNOWN = [
         f"Object.assign({ISSUER}, {{keys: 0, key_error: 'status 500', key_failing_since: 10}})",
         {"since": 10, "why": "status 500"},
     ),
+    ("order({failures: 1, next_in: 60})", {"since": 11, "why": "refused"}),
     (f"{DOWN}; {OTHER}", {"since": 120, "why": "status 503"}),
     # All are out since the last one is.
     (f"{DOWN}; {OTHER}; Object.assign(status.upstreams[0].servers[1], {{healthy: false, since: 150}})", {"since": 150}),

@@ -42,6 +42,8 @@ package struct ACMEState: Sendable, Equatable {
         var nextAt: Int64
         /// When the last attempt was made; 0 for none.
         var lastAt: Int64
+        /// When the first of them was, or the wait began.
+        var since: Int64
         var error: String
     }
 
@@ -121,7 +123,7 @@ extension ACMEState {
                     [
                         "name": .string(failure.name), "count": .number(JSONNumber(failure.count)),
                         "next_at": .number(JSONNumber(failure.nextAt)), "last_at": .number(JSONNumber(failure.lastAt)),
-                        "error": .string(failure.error),
+                        "since": .number(JSONNumber(failure.since)), "error": .string(failure.error),
                     ]
                 }),
             "pending": .array(
@@ -188,7 +190,10 @@ extension ACMEState.Failure {
             let nextAt = json["next_at"]?.integerValue, let lastAt = json["last_at"]?.integerValue,
             let error = json["error"]?.stringValue
         else { return nil }
-        self.init(name: name, count: count, nextAt: nextAt, lastAt: lastAt, error: error)
+        // Earlier versions did not store when failures began.
+        self.init(
+            name: name, count: count, nextAt: nextAt, lastAt: lastAt,
+            since: json["since"]?.integerValue ?? lastAt, error: error)
     }
 }
 

@@ -51,7 +51,7 @@ const OWN_FAULT_CHAPTERS = {
     runbook, or the `remedy` that this page has, or both. */
 function attention(status, readings, readiness) {
   const found = [
-    ...whole(status, readiness), ...settings(status), ...store(status), ...revocationList(status), ...replicas(status), ...certificates(status), ...upstreams(status, readings),
+    ...whole(status, readiness), ...settings(status), ...store(status), ...revocationList(status), ...replicas(status), ...certificates(status), ...orders(status), ...upstreams(status, readings),
     ...keys(status), ...refusedSignIns(status), ...ownKeys(status), ...answers(status, readings), ...failingRoutes(status, readings), ...ownFaults(status, readings), ...spikes(status, readings), ...signIns(status, readings),
     ...room(status), ...losses(status, readings),
   ];
@@ -149,6 +149,33 @@ function* certificates(status) {
       // A warning begins so many days before the end.
       yield { level, text, since: days <= 0 ? end : end - CERTIFICATE_DAYS[level] * 86400, chapter: "A certificate has expired" };
     }
+  }
+}
+
+/** After so many failures in a row there is an alert, too. */
+const FAILED_ORDERS = 3;
+
+/** How it stands with a certificate that is obtained from a directory. */
+function obtainedState({ expires_at: end, failures, error }, now) {
+  if (end === null) return error ? { word: "none", kind: "bad" } : { word: "ordered", kind: "warn" };
+  if (end <= now) return { word: "expired", kind: "bad" };
+  if (!error) return { word: "valid", kind: "good" };
+  const isUrgent = end - now < CERTIFICATE_DAYS.bad * 86400;
+  return { word: "not renewed", kind: isUrgent ? "bad" : failures >= FAILED_ORDERS ? "warn" : "note" };
+}
+
+/** Certificates that the directory does not give. */
+function* orders(status) {
+  const now = serverTime(status);
+  for (const each of status.acme ?? []) {
+    if (!each.error) continue;
+    const { kind } = obtainedState(each, now);
+    const isValid = each.expires_at !== null && each.expires_at > now;
+    const what = isValid ? `The certificate of ${each.name} is valid for ${lasting(each.expires_at - now)}, and not renewed` : `There is no certificate of ${each.name}`;
+    const tries = each.failures > 0 ? ` after ${plural(each.failures, "failed order")}` : "";
+    const next = each.next_attempt_at > now ? `: the next order is in ${lasting(each.next_attempt_at - now)}` : "";
+    const text = `${what}${tries}${next}`;
+    yield { level: kind, text, since: each.failing_since, why: each.error, chapter: "A certificate has expired" };
   }
 }
 

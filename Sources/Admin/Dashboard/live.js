@@ -105,6 +105,7 @@ function show(status, metrics, readiness) {
   showControls(status);
   showReplicas(status);
   showIssuers(status);
+  showObtained(status);
   showAccountCalls(readings);
   showApps(status);
   showCapacity(status, readings);

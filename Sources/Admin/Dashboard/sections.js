@@ -76,6 +76,24 @@ function keyState(issuer) {
     : { text, note: `fresh for ${lasting(due)}`, kind: "good" };
 }
 
+/** The section is there only where certificates are obtained from a directory. Faulty ones come first, each with its error. */
+function showObtained(status) {
+  element("acme-section").hidden = !status.acme;
+  const now = serverTime(status);
+  const ends = (each) => each.expires_at ?? 0;
+  const rows = (status.acme ?? []).map((each) => ({ ...each, ...obtainedState(each, now) }));
+  rows.sort((a, b) => RANKS[a.kind] - RANKS[b.kind] || ends(a) - ends(b));
+  fill("acme", rows.flatMap((each) => [
+    [
+      each.name,
+      { text: each.word, kind: each.kind },
+      { text: each.expires_at === null ? "–" : each.expires_at > now ? lasting(each.expires_at - now) : "ended", kind: "number" },
+      { text: each.next_attempt_at > now ? `in ${lasting(each.next_attempt_at - now)}` : "now", kind: "number" },
+    ],
+    ...(each.error ? [[{ text: `for ${lasting(now - each.failing_since)}: ${each.error}`, kind: "why", span: 4 }]] : []),
+  ]), "");
+}
+
 /** Whether a call counts under a result. A refresh that gave its unused successor again is a success. */
 const isDone = (result, column) => result === column || (column === "success" && result === "given_again");
 

@@ -83,8 +83,8 @@ function keyed(parent, keys, make) {
   });
 }
 
-/** Fills a table's body. A cell is a text, or {text, note, kind, share, tag, title}: the note after it, a class, the
-    length of the bar beneath as a share of 1, a word before it, and what is shown when it is pointed at, else the whole of a long text. The first cell of a row is its header. Without rows `empty` is said. */
+/** Fills a table's body. A cell is a text, or {text, note, kind, share, tag, title, span}: the note after it, a class, the
+    length of the bar beneath as a share of 1, a word before it, what is shown when it is pointed at, else the whole of a long text, and the columns that it takes. The first cell of a row is its header. Without rows `empty` is said. */
 function fill(id, rows, empty) {
   const body = element(id);
   const columns = body.parentElement.tHead?.rows[0].cells.length ?? rows[0]?.length ?? 1;
@@ -113,7 +113,8 @@ function fillRow(row, cells, columns = cells.length) {
   cells.forEach((cell, index) => fillCell(row.children[index], typeof cell === "string" ? { text: cell } : cell));
 }
 
-function fillCell(node, { text, note = "", kind = "", share = null, tag = "", title = "" }) {
+function fillCell(node, { text, note = "", kind = "", share = null, tag = "", title = "", span = 1 }) {
+  if (node.colSpan !== span) node.colSpan = span;
   dress(node, share === null ? kind : `${kind} bar`.trim());
   if (share !== null) node.style.setProperty("--share", `${Math.round(share * 100)}%`);
   const whole = title || (text.length + note.length > 24 ? `${text} ${note}`.trim() : "");
