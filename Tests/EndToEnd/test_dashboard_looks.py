@@ -46,6 +46,19 @@ WRAPPED = """[...document.querySelectorAll(".columns :is(td, th), .tiles :is(td,
     }).map((text) => text.data);
 })"""
 
+# Texts of a phone that need not wrap: those of the page's own words, in the header and in tables.
+WRAPPED_WORDS = WRAPPED.replace(".columns :is(td, th), .tiles :is(td, th)", "header *, thead th, #capacity :is(td, th), summary *")
+
+# Where the columns beneath the figures end.
+ENDS = """[...document.querySelectorAll(".columns > div")].map((column) => Math.max(0, ...[...column.querySelectorAll("section")]
+    .filter((each) => each.checkVisibility()).map((each) => Math.round(each.getBoundingClientRect().bottom))))"""
+
+# Times beneath a chart that lead out of its tile.
+CUT_MARKS = """[...document.querySelectorAll(".axis span")].filter((mark) => {
+    const [box, tile] = [mark, mark.closest("section")].map((each) => each.getBoundingClientRect());
+    return mark.textContent && (box.left < tile.left + 4 || box.right > tile.right - 4);
+}).map((mark) => mark.textContent)"""
+
 # Whether each bar is beneath its text, and covers nothing of it.
 BARRED = """[...document.querySelectorAll(".bar")].map((cell) => {
     const range = document.createRange();
@@ -101,6 +114,15 @@ def test_it_fits_and_can_be_read(start_gateway, open_page, pool, ledger, run_dir
         assert page.run(OVERFLOWING) == []
         assert [found for found in page.run(CONTRASTS) if found[0] < 4.5] == []
         assert all(page.run(BARRED))
+        if width == 390:
+            assert page.run(WRAPPED_WORDS) == []
+        if width == 1440:
+            # From the top to the bottom: servers, refusals and accounts on the left, and on the right the rest.
+            services, latest, accounts, side = page.run(ENDS)
+            assert services < latest < accounts and accounts == side
+        if width == 2560:
+            services, latest, accounts, side = page.run(ENDS)
+            assert services < accounts and accounts == latest == side
         if width >= 1440:
             assert page.unfold().run(WRAPPED) == []
             page.run("document.querySelectorAll('details').forEach((each) => { each.open = false; })")
@@ -108,7 +130,17 @@ def test_it_fits_and_can_be_read(start_gateway, open_page, pool, ledger, run_dir
             assert page.run(EMPTY) < 0.4
     page.unfold()
     assert page.run("document.documentElement.scrollWidth") <= width and page.run(OVERFLOWING) == []
+    assert page.run(CUT_MARKS) == []
     page.assert_sound(gateway)
+
+
+def test_a_phone_shows_who_its_operator_is(start_gateway, open_page):
+    token = "a-token-of-ada-for-the-page"
+    page = open_page(start_gateway({"admin": {"tokens": {"ada": {"token": token, "may": ["read"]}}}}), width=390, height=844)
+    page.type_into("#token", token)
+    page.wait_for_state("Ready")
+    assert page.text("#facts").split("\n") == ["operator", "ada, read only"]
+    assert page.run(WRAPPED_WORDS) == [] and page.run("document.querySelector('#problems').getBoundingClientRect().top") < 130
 
 
 def assert_problems_come_first(page: Dashboard) -> None:

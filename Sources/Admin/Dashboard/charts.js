@@ -187,8 +187,8 @@ function drawChart(name, course, now) {
   axis.replaceChildren(...timeMarks(span, now).map((time) => {
     shape(svg, "path", { class: "grid", d: `M${place(time).toFixed(2)} 0V100` });
     const text = document.createElement("span");
-    // At the ends it would be cut.
-    text.textContent = place(time) > 8 && place(time) < 92 ? clockTime(time, now) : "";
+    // At the beginning it would be cut.
+    text.textContent = place(time) > 11 ? clockTime(time, now) : "";
     text.style.left = `${place(time).toFixed(2)}%`;
     return text;
   }));

@@ -157,12 +157,12 @@ function showCapacity(status, readings) {
     limited("requests in flight", requests.in_flight, requests.limit),
     limited("connections", connections.open, connections.limit),
     limited("stored revocations", revocations.held, revocations.limit),
-    plain("tokens found verified already", percent(verified, verified + cache("miss"))),
+    plain("token cache hits", percent(verified, verified + cache("miss"))),
     plain("log lines lost", count(lost), lost > 0 ? "bad" : ""),
   ];
   const opened = readings.increase("gatehouse_upstream_connections_opened_total", LONG);
   const reused = readings.increase("gatehouse_upstream_connections_reused_total", LONG);
-  rows.push(plain("requests on open upstream connections", percent(reused, opened + reused)));
+  rows.push(plain("upstream connections reused", percent(reused, opened + reused)));
   rows.push(plain("retries", count(readings.increase("gatehouse_upstream_retries_total", LONG))));
   if (status.outbox) rows.push(plain("messages to backends", `${count(status.outbox.waiting)} waiting, ${count(status.outbox.lost)} lost`));
   const [memory, open, most] = ["process_resident_memory_bytes", "process_open_fds", "process_max_fds"].map((name) => readings.total(name));
@@ -173,7 +173,7 @@ function showCapacity(status, readings) {
   for (const listener of status.listeners) {
     const speaks = `${listener.tls ? "TLS, " : ""}HTTP/1.1${listener.http2 ? " and 2" : ""}`;
     const left = listener.certificates.map((each) => each.expires_at - serverTime(status));
-    const note = left.length > 0 ? `certificate ends in ${lasting(Math.min(...left))}` : "";
+    const note = left.length > 0 ? `certificate: ${lasting(Math.min(...left))}` : "";
     rows.push([`listens on ${listener.address}`, { text: speaks, note, kind: "number" }]);
   }
   fill("capacity", rows, "");
@@ -202,12 +202,12 @@ function showDenials(status, readings) {
   ]), "None since the start.");
 }
 
-/** On a wide screen the reasons stand in the middle column, so that the three are of a height. */
+/** On a wide screen these stand in other columns, so that the three are of a height. */
 const WIDE = matchMedia("(min-width: 2000px)");
+const PLACES = { "denial-section": ".latest", "issuer-section": ".services", "acme-section": ".side" };
 
 function arrange() {
-  if (WIDE.matches) document.querySelector(".latest").append(element("reasons"));
-  else document.querySelector(".side").prepend(element("reasons"));
+  for (const [id, place] of Object.entries(PLACES)) document.querySelector(WIDE.matches ? place : "#reasons").append(element(id));
 }
 
 WIDE.addEventListener("change", arrange);
