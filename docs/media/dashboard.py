@@ -17,7 +17,8 @@ from harness.dashboard import Dashboard
 from harness.gateway import POOL_CLIENT_ID, REPOSITORY, Gateway, LocalPool
 from harness.process import Process, accepts_connections, free_port
 
-WIDTH, HEIGHT = 1280, 900
+WIDTH, HEIGHT = 1440, 962
+TOKEN = "a-token-of-ada-for-the-picture"
 PEOPLE = [(f"{name}@example.com", f"Correct-Horse-{name}-7") for name in ("ada", "grace", "edsger", "barbara", "tony")]
 # Chosen by weight: a path, and whether a token goes with it.
 CALLS = [
@@ -40,7 +41,7 @@ def backend(directory: Path, number: int) -> tuple[Process, str]:
 def configuration(directory: Path, pool: LocalPool, servers: list[str]) -> dict:
     return {
         "listeners": [{"address": f"127.0.0.1:{free_port()}"}],
-        "admin": {"address": f"127.0.0.1:{free_port()}"},
+        "admin": {"address": f"127.0.0.1:{free_port()}", "tokens": {"ada": {"token": TOKEN, "may": ["read", "reload", "drain"]}}},
         "state_directory": str(directory / "state"),
         "upstreams": {"api": {"servers": [{"url": url} for url in servers], "health": {"path": "/public/hello"}}},
         "issuers": {"pool": pool.issuer_settings()},
@@ -117,10 +118,16 @@ def main() -> None:
     backends = [backend(directory, number) for number in range(2)]
     gateway = Gateway(directory, "gateway", configuration(directory, pool, [url for _, url in backends]))
     browser = Browser(directory)
-    page = browser.open(Dashboard, f"http://127.0.0.1:{gateway.admin_port}/", WIDTH, HEIGHT)
+    url = f"http://127.0.0.1:{gateway.admin_port}/"
+    page = browser.open(Dashboard, url, WIDTH, HEIGHT)
     page.send("Emulation.setScrollbarsHidden", hidden=True)
     traffic = None
     try:
+        page.type_into("#token", TOKEN)
+        page.wait_for_state("Ready")
+        # With the token in the tab nothing is refused, and the browser has nothing to complain of.
+        page.events.clear()
+        page.go(url)
         page.wait_for_state("Ready")
         traffic = Traffic(gateway)
         end = time.monotonic() + seconds
