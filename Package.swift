@@ -319,8 +319,8 @@ let package = Package(
         .testTarget(
             name: "ListenerTests",
             dependencies: [
-                "Clocks", "Listener", "Encoding", "HTTP1", "HTTP2", "Pipeline", httpTypes, nio("NIOCore"),
-                nio("NIOEmbedded"),
+                "Clocks", "Cryptography", "Listener", "Encoding", "HTTP1", "HTTP2", "Pipeline", httpTypes, nioSSL,
+                nio("NIOCore"), nio("NIOEmbedded"),
             ],
             swiftSettings: strict),
         .testTarget(

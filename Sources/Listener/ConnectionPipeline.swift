@@ -50,13 +50,16 @@ struct ConnectionPipeline {
             challenges, timeout: settings.handshakeTimeout, connections: connections
         ) {
             service.refuseConnection(.handshakeFailed, peer: peer.text)
-        } install: { context in
-            try addOrdinary(to: context.pipeline.syncOperations, peer)
+        } install: { context, deadline in
+            try addOrdinary(to: context.pipeline.syncOperations, peer, handshakeUntil: deadline)
         }
         try pipeline.addHandler(handshake)
     }
 
-    private func addOrdinary(to pipeline: ChannelPipeline.SynchronousOperations, _ peer: Peer) throws {
+    /// - Parameter deadline: of a handshake that has begun; nil: its time begins now.
+    private func addOrdinary(
+        to pipeline: ChannelPipeline.SynchronousOperations, _ peer: Peer, handshakeUntil deadline: NIODeadline? = nil
+    ) throws {
         var handshake: HandshakeStart?
         if let tls = settings.tls {
             let start = HandshakeStart()
@@ -64,7 +67,9 @@ struct ConnectionPipeline {
             handshake = start
         }
         guard settings.tls != nil || settings.http2 != nil else { return try addHTTP1(to: pipeline, peer) }
-        let selector = ProtocolSelector(after: handshake, settings: settings, connections: connections) { refusal in
+        let selector = ProtocolSelector(
+            after: handshake, until: deadline, settings: settings, connections: connections
+        ) { refusal in
             service.refuseConnection(refusal, peer: peer.text)
         } install: { wireProtocol, context in
             switch wireProtocol {

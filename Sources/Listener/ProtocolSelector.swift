@@ -14,6 +14,7 @@ final class ProtocolSelector: ChannelInboundHandler, RemovableChannelHandler, Ti
 
     /// Nil where no TLS is spoken.
     private let handshake: HandshakeStart?
+    private let deadline: NIODeadline?
     private let settings: ListenerSettings
     private let connections: ConnectionSet
     private let refused: (ConnectionRefusal) -> Void
@@ -27,13 +28,16 @@ final class ProtocolSelector: ChannelInboundHandler, RemovableChannelHandler, Ti
     var setIndex = -1
     private(set) var nextDeadline = NIODeadline.distantFuture
 
-    /// - Parameter handshake: what TLS, before this handler, began with.
+    /// - Parameters:
+    ///   - handshake: what TLS, before this handler, began with.
+    ///   - deadline: of a handshake that has begun; nil: its time begins with this handler.
     init(
-        after handshake: HandshakeStart?, settings: ListenerSettings, connections: ConnectionSet,
-        refused: @escaping (ConnectionRefusal) -> Void,
+        after handshake: HandshakeStart?, until deadline: NIODeadline?, settings: ListenerSettings,
+        connections: ConnectionSet, refused: @escaping (ConnectionRefusal) -> Void,
         install: @escaping (WireProtocol, ChannelHandlerContext) throws -> Void
     ) {
         self.handshake = handshake
+        self.deadline = deadline
         self.settings = settings
         self.connections = connections
         self.refused = refused
@@ -45,7 +49,8 @@ final class ProtocolSelector: ChannelInboundHandler, RemovableChannelHandler, Ti
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
         // A handshake is owed at once; a plain connection may be opened ahead of its first request.
-        nextDeadline = connections.now + (isTLS ? settings.handshakeTimeout : settings.keepAliveTimeout)
+        nextDeadline =
+            deadline ?? connections.now + (isTLS ? settings.handshakeTimeout : settings.keepAliveTimeout)
         connections.insert(self)
     }
 

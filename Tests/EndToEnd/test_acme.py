@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+import signal
 import socket
 import ssl
 import stat
@@ -327,6 +328,108 @@ def test_a_directory_that_misbehaves_is_left_alone(start_gateway, tmp_path, kind
         # One that fails so is asked again no sooner than after the wait.
         assert int(line.partition("next_attempt_seconds=")[2].split()[0]) >= (3600 if kind == "limited" else 10)
         assert directory.requests <= 2
+
+
+def test_a_directory_that_drips_its_answer_is_left_after_a_while(start_gateway, tmp_path):
+    with Directory(tmp_path, json.dumps({"meta": {"x": "x" * 4000}}), drips=True) as directory:
+        plain = free_port()
+        listeners = [
+            {"address": f"127.0.0.1:{plain}"},
+            {"address": f"127.0.0.1:{free_port()}", "tls": {"acme": {"names": ["api.test"]}}},
+        ]
+        gateway = start_gateway({"listeners": listeners, "acme": directory.settings()})
+        wait_until(lambda: directory.requests, "the gateway to ask")
+        began = time.monotonic()
+        # Whole, the answer would take a quarter of an hour. Meanwhile the gateway serves, and reloads.
+        assert raw.exchange(plain, "GET", "/recorded/public/x").status == 200
+        gateway.reload({"limits": {"connections": 500}})
+        wait_until(lambda: "no certificate obtained" in gateway.log(), "the gateway to give up", seconds=60)
+        assert time.monotonic() - began > 10 and directory.requests == 1
+        line = next(each for each in gateway.log().splitlines() if "no certificate obtained" in each)
+        assert "the directory cannot be used: it took too long" in line
+        assert raw.exchange(plain, "GET", "/recorded/public/x").status == 200
+
+
+def spoil(state: Path, other: Path) -> None:
+    """Puts another key beside the first stored certificate, as a disk or an operator may."""
+    stored = json.loads(state.read_text())
+    stored["certificates"][0]["key"] = other.read_text()
+    state.write_text(json.dumps(stored))
+
+
+@pytest.mark.parametrize("how", ["a start", "a reload"])
+def test_a_stored_certificate_that_tls_refuses_stops_neither(make_pebble, start_gateway, how):
+    pebble = make_pebble()
+    site = Site(pebble, start_gateway, "api.test")
+    before = site.wait_for("api.test")["serialNumber"]
+    other = Authority(pebble.directory, "other").issue("api.test").key
+    if how == "a start":
+        site.gateway.stop()
+        spoil(site.state, other)
+        again = Gateway(site.state.parent.parent, "again", site.gateway.config)
+    else:
+        again = site.gateway
+        spoil(site.state, other)
+        # Another order reads what is stored.
+        again.config["listeners"][1]["tls"]["acme"]["names"].append("www.test")
+        again.reload(again.config)
+        assert "configuration not reloaded" not in again.log()
+    try:
+        site.gateway = again
+        site.logged("the stored certificate of a name cannot be used, another one is ordered name=api.test")
+        assert raw.exchange(pebble.http_port, "GET", "/recorded/public/x").status == 200
+        wait_until(
+            lambda: (now := site.certificate("api.test")) and now["serialNumber"] != before, "another certificate", seconds=30
+        )
+        assert again.log().count("cannot be used, another one is ordered") == 1
+    finally:
+        if how == "a start":
+            again.stop()
+
+
+def test_a_decision_is_never_a_response_to_a_challenge(make_pebble, start_gateway):
+    pebble = make_pebble(sleeps=True)
+    deciding = free_port()
+    listeners = [
+        {"address": f"127.0.0.1:{pebble.http_port}"},
+        {"address": f"127.0.0.1:{deciding}", "external_authorization": {"proxy": "traefik", "trusted": ["127.0.0.1"]}},
+        {"address": f"127.0.0.1:{pebble.tls_port}", "tls": {"acme": {"names": ["api.test"]}}},
+    ]
+    site = Site(pebble, start_gateway, "api.test", listeners=listeners)
+    wait_until(lambda: site.state.exists() and json.loads(site.state.read_text())["pending"], "a pending challenge")
+    (pending,) = json.loads(site.state.read_text())["pending"]
+    path, host = f"/.well-known/acme-challenge/{pending['token']}", {"Host": "api.test"}
+    answered = raw.exchange(pebble.http_port, "GET", path, host)
+    assert (answered.status, answered.body.decode()) == (200, pending["key_authorization"])
+    asked = {"X-Forwarded-Method": "GET", "X-Forwarded-Host": "api.test", "X-Forwarded-For": "127.0.0.9"}
+    questions = [(path, host), (path, {**host, **asked, "X-Forwarded-Uri": path}), ("/", {**host, **asked, "X-Forwarded-Uri": path})]
+    for target, headers in questions:
+        decided = raw.exchange(deciding, "GET", target, headers)
+        assert decided.status >= 400 and pending["key_authorization"] not in decided.body.decode(), headers
+
+
+def test_another_gateway_takes_over_from_one_that_was_killed_with_the_lease(
+    make_pebble, start_gateway, own_cluster, postgres_password
+):  # fmt: skip
+    pebble = make_pebble(sleeps=True)
+    state = postgres_state(own_cluster.ports, postgres_password)
+    first = Site(pebble, start_gateway, "api.test", state=state).gateway
+    leases = "SELECT holder FROM acme_leases WHERE ends_at > now()"
+    wait_until(lambda: "ordering a certificate" in first.log(), "the first gateway to order")
+    assert own_cluster.primary.sql(leases)
+    first.process.signal(signal.SIGKILL)
+    first.process.wait(10)
+    # It listens where the directory looks, as the next machine behind a balancer does.
+    other = start_gateway({"listeners": first.config["listeners"], "acme": pebble.settings(), "state": state})
+    wait_until(lambda: other.admin("/readyz")[0] == 200, "the other gateway to be ready")
+    assert "none yet" in other.admin("/readyz")[1]
+    held = own_cluster.primary.sql(leases)
+    # As if a minute had gone by.
+    own_cluster.primary.sql("UPDATE acme_leases SET ends_at = now()")
+    assert held and "ordering" not in other.log()
+    wait_until(lambda: certificate_at(pebble, pebble.tls_port, "api.test"), "the other gateway's certificate", seconds=60)
+    assert "certificate obtained" in other.log()
+    assert own_cluster.primary.sql(leases) != held
 
 
 TLS = {"address": "127.0.0.1:9443", "tls": {"acme": {"names": ["api.test"]}}}

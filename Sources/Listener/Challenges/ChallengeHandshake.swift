@@ -12,8 +12,8 @@ final class ChallengeHandshake: ChannelInboundHandler, RemovableChannelHandler, 
     private let connections: ConnectionSet
     private let timeout: TimeAmount
     private let refused: () -> Void
-    /// Adds the handlers of an ordinary connection behind this one.
-    private let install: (ChannelHandlerContext) throws -> Void
+    /// Adds the handlers of an ordinary connection behind this one, with the end of the time for the handshake.
+    private let install: (ChannelHandlerContext, NIODeadline) throws -> Void
     private var input = ByteBuffer()
     private var reads = 0
     private var isDecided = false
@@ -24,7 +24,7 @@ final class ChallengeHandshake: ChannelInboundHandler, RemovableChannelHandler, 
 
     init(
         _ challenges: PendingChallenges, timeout: TimeAmount, connections: ConnectionSet,
-        refused: @escaping () -> Void, install: @escaping (ChannelHandlerContext) throws -> Void
+        refused: @escaping () -> Void, install: @escaping (ChannelHandlerContext, NIODeadline) throws -> Void
     ) {
         self.challenges = challenges
         self.timeout = timeout
@@ -68,7 +68,7 @@ final class ChallengeHandshake: ChannelInboundHandler, RemovableChannelHandler, 
                 try context.pipeline.syncOperations.addHandlers(
                     NIOSSLServerHandler(context: challenge), ChallengeEnd())
             } else {
-                try install(context)
+                try install(context, nextDeadline)
             }
         } catch {
             context.close(promise: nil)
@@ -86,7 +86,7 @@ final class ChallengeHandshake: ChannelInboundHandler, RemovableChannelHandler, 
 
     func deadlinePassed() {
         guard let context else { return }
-        if input.readableBytes > 0 { refused() }
+        if input.readableBytes > 0 || isDecided { refused() }
         context.close(promise: nil)
     }
 

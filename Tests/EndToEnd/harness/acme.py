@@ -1,6 +1,7 @@
 """Pebble, an ACME server of Let's Encrypt's own for tests, with a DNS that has all names on this machine; and a directory
 that answers as a test wants it."""
 
+import contextlib
 import json
 import ssl
 import threading
@@ -91,13 +92,15 @@ class Pebble:
 
 
 class Directory:
-    """A directory that answers each request with a status, a text, or the usual URLs with `answer` laid over them."""
+    """A directory that answers each request with a status, a text, or the usual URLs with `answer` laid over them. One that
+    `drips` sends its answer a byte each quarter of a second."""
 
-    def __init__(self, directory: Path, answer: dict | str | int):
+    def __init__(self, directory: Path, answer: dict | str | int, drips: bool = False):
         authority = Authority(directory / "directory", "directory")
         issued = authority.issue("localhost")
         self._ca = authority.pem
         self.requests = 0
+        self._is_over = threading.Event()
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -108,7 +111,12 @@ class Directory:
                 self.send_header("Location", "/elsewhere")
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
-                self.wfile.write(body)
+                for piece in [bytes([byte]) for byte in body] if drips else [body]:
+                    # The client may have had enough of it.
+                    with contextlib.suppress(OSError):
+                        self.wfile.write(piece)
+                    if drips and outer._is_over.wait(0.25):
+                        return
 
             do_POST = do_GET
 
@@ -134,6 +142,7 @@ class Directory:
         return self
 
     def __exit__(self, *_):
+        self._is_over.set()
         self._server.shutdown()
         self._server.server_close()
 
