@@ -83,7 +83,8 @@ let package = Package(
         // Not linked: Postgres loads libpq where it is used. So there is no pkgConfig, which would link it.
         .systemLibrary(name: "CPostgres", providers: [.apt(["libpq-dev"])]),
         .target(
-            name: "Curl", dependencies: ["CCurl", "Cryptography", "Locking", nio("NIOCore")], swiftSettings: strict),
+            name: "Curl", dependencies: ["CCurl", "Cryptography", "Encoding", "Locking", nio("NIOCore")],
+            swiftSettings: strict),
         .target(
             name: "Postgres", dependencies: ["CPostgres", "Cryptography", "Locking"], swiftSettings: strict),
         .target(name: "HTTP2", dependencies: ["CNghttp2", nio("NIOCore")], swiftSettings: strict),

@@ -1,7 +1,7 @@
 package import ACME
 package import Accounts
 internal import Keys
-package import Listener
+internal import Listener
 package import Proxy
 package import Sessions
 package import Settings
@@ -17,8 +17,7 @@ package struct ConfigurationSnapshot: Sendable {
     package let plan: ServingPlan
     /// One for each event loop.
     package let metrics: [LoopMetrics]
-    /// One for each listener of the settings.
-    package let listeners: [ListenerSettings]
+    package let listeners: GatewayListeners
     package let checks: [ServerCheck]
     /// Made when it is first switched on, and kept. The plan has it only while it is switched on.
     package let accessLog: AccessLog?
@@ -50,7 +49,7 @@ package struct ConfigurationSnapshot: Sendable {
     package let leftOverSessions: LeftOverSessions?
 
     package init(
-        settings: GatewaySettings, plan: ServingPlan, metrics: [LoopMetrics], listeners: [ListenerSettings],
+        settings: GatewaySettings, plan: ServingPlan, metrics: [LoopMetrics], listeners: GatewayListeners,
         checks: [ServerCheck], accessLog: AccessLog?, store: (any StateStore)?, upkeep: StoreUpkeep?,
         storeWatch: StoreWatch?, replicas: ReplicaService? = nil,
         places: LogPlaces, sessionEnds: SessionEnds?, grantValidation: AppleGrantValidation?,
@@ -99,10 +98,12 @@ package struct ConfigurationSnapshot: Sendable {
     }
 
     /// For each listener the certificates that it presents.
-    var servedCertificates: [[ServedCertificate]] { listeners.map { $0.tls?.certificates ?? [] } }
+    var servedCertificates: [[ServedCertificate]] { listeners.clients.certificates }
 
-    /// The certificates of all listeners.
-    package var certificates: [ShownCertificate] { ShownCertificate.all(settings.listeners, servedCertificates) }
+    /// The certificates of all listeners, the admin listener's included.
+    package var certificates: [ShownCertificate] {
+        ShownCertificate.all(settings.allListeners, listeners.all.certificates)
+    }
 
     /// The health checks of a server; nil for one that is not checked.
     func check(of server: String, of upstream: String) -> ServerCheck? {

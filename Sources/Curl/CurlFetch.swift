@@ -80,7 +80,9 @@ package final class CurlFetch: CurlTransfer {
         try easy.set(request.access)
         // libcurl knows neither who is trusted nor which addresses are refused, and would use a connection that another
         // fetch has judged otherwise.
-        if request.connectsAfresh || request.access.certificateAuthorities != nil || !request.allowsPrivateAddresses {
+        if request.connectsAfresh || request.access.certificateAuthorities != nil || request.access.trustsKeyAlone
+            || !request.allowsPrivateAddresses
+        {
             try easy.set(CURLOPT_FRESH_CONNECT, 1)
             try easy.set(CURLOPT_FORBID_REUSE, 1)
         }

@@ -5,7 +5,7 @@ internal import NIOCore
 /// The prerequisites of a transfer. They are looked up beforehand, since libcurl would block the event loop for them.
 struct CurlNeeds {
     enum Trust {
-        /// There is no TLS.
+        /// There is no TLS, or the server is known by its key.
         case none
         case system
         case own(TrustedCertificates)
@@ -20,7 +20,8 @@ struct CurlNeeds {
 
     init(_ access: CurlAccess, url: String, connectTimeout: Duration, deadline: Duration? = nil) {
         host = HostToLookUp(access, url: url)
-        trust = url.hasPrefix("https:") ? access.certificateAuthorities.map(Trust.own) ?? .system : .none
+        let needsCertificates = url.hasPrefix("https:") && !access.trustsKeyAlone
+        trust = needsCertificates ? access.certificateAuthorities.map(Trust.own) ?? .system : .none
         self.connectTimeout = connectTimeout
         self.deadline = deadline
     }

@@ -57,8 +57,8 @@ package struct GatewayService: Service {
     ///
     /// - Throws: ``SettingsErrors``.
     package static func certificateWarnings(_ settings: GatewaySettings) throws -> [CertificateWarning] {
-        let shown = try Wiring.listeners(settings).map { $0.tls?.certificates ?? [] }
-        return ShownCertificate.all(settings.listeners, shown).compactMap { $0.warning(now: WallClock.seconds()) }
+        let shown = try Wiring.listeners(settings).all.certificates
+        return ShownCertificate.all(settings.allListeners, shown).compactMap { $0.warning(now: WallClock.seconds()) }
     }
 
     /// Notes about listeners whose behaviour is valid but may not be intended.

@@ -12,6 +12,8 @@ package struct GatewaySettings: Sendable {
     package var threads: Int
     package var admin: AdminSettings
     package var adminAddress: HostAndPort { admin.address }
+    /// Those for clients, and the admin listener as the last one.
+    package var allListeners: [ListenSettings] { listeners + [admin.listen] }
     /// In the file's order, at least one.
     package var upstreams: [UpstreamSection]
     /// In the file's order; may be empty when every route is public.
@@ -95,23 +97,6 @@ package struct GatewaySettings: Sendable {
 
     /// Where the admin listener is unless the settings say something else.
     package static let standardAdminAddress = HostAndPort(host: "127.0.0.1", port: 9901)
-
-    /// Where the settings file at `path` has the admin listener, whatever else it says: no other file is read.
-    ///
-    /// - Parameters: as of ``load(path:environment:readFile:)``.
-    /// - Throws: ``SettingsErrors`` where the file can't be read, is no YAML, or the address is faulty.
-    package static func adminAddress(
-        path: String, environment: [String: String], readFile: @escaping (String) throws(FileReadFailure) -> [UInt8]
-    ) throws(SettingsErrors) -> HostAndPort {
-        let reading = try SettingsReading(path: path, environment: environment, readFile: readFile)
-        // No other value is looked at, and no file read.
-        let address = reading.root.section { file in
-            file.optional("admin")?.section { $0.optional("address")?.read(.listenAddress) }
-        }
-        let errors = reading.context.sortedErrors.filter { ["", "admin", "admin.address"].contains($0.keyPath) }
-        guard errors.isEmpty else { throw SettingsErrors(errors: errors) }
-        return address.flatMap { $0 }.flatMap { $0 } ?? standardAdminAddress
-    }
 }
 
 extension GatewaySettings {

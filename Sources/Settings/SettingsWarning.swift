@@ -12,6 +12,8 @@ package struct SettingsWarning: Sendable, CustomStringConvertible {
         case writableAttribute = "writable-attribute"
         /// Passwords come to a listener of the network without TLS.
         case plainPasswords = "plain-passwords"
+        /// The admin listener is reached by the network without TLS.
+        case plainAdmin = "plain-admin"
     }
 
     package let kind: Kind
@@ -35,7 +37,7 @@ extension GatewaySettings {
     package var warnings: [SettingsWarning] {
         let headers = upstreams.flatMap(\.forwardHeaders.warnings) + routes.flatMap(\.forwardHeaders.warnings)
         let more = attributeWarnings + upstreams.compactMap(pathCaseWarning) + plainPasswords
-        return (headers + more).sorted { $0.line < $1.line }
+        return (headers + more + [plainAdmin].compactMap { $0 }).sorted { $0.line < $1.line }
     }
 
     /// The listeners of the network where users send passwords that everybody on the way can read: without TLS, and with
@@ -52,6 +54,15 @@ extension GatewaySettings {
                 "passwords come to \(listener.address) without TLS: add tls, or name the proxy that speaks TLS in "
                     + "trusted_proxies or proxy_protocol, or listen on 127.0.0.1")
         }
+    }
+
+    /// That the admin listener is one of the network, where everybody on the way can read tokens and what they get.
+    package var plainAdmin: SettingsWarning? {
+        guard admin.tls == nil, !admin.isLocal, let place = places["admin.address"] else { return nil }
+        let what = admin.tokens.isEmpty ? "metrics and status go" : "tokens come"
+        return SettingsWarning(
+            kind: .plainAdmin, place: place,
+            "\(what) to \(admin.address) without TLS: add admin.tls, or listen on 127.0.0.1")
     }
 
     /// The first route of the upstream that other letters lead around, where the upstream does not say that its paths

@@ -1,9 +1,11 @@
 internal import ArgumentParser
+internal import Cryptography
 internal import Diagnostics
 internal import Encoding
 internal import FoundationEssentials
 internal import Pipeline
 internal import Settings
+internal import SettingsReader
 
 /// `gatehouse health`: asks a running gateway, for the health checks of containers.
 struct HealthCommand: AsyncParsableCommand, ReportingCommand {
@@ -18,13 +20,20 @@ struct HealthCommand: AsyncParsableCommand, ReportingCommand {
 
             Without --address the address comes from the configuration: from --config, else from the text in the \
             environment variable GATEHOUSE_CONFIG_YAML, else from /etc/gatehouse/gatehouse.yaml. Only the \
-            address is read, so that no secret is needed. If there is no configuration, or it cannot be read, \
-            the address is 127.0.0.1:9901. Errors in the file of --config are reported.
+            address and the certificates of admin.tls are read, so that no secret is needed. If there is no \
+            configuration, or it cannot be read, the address is 127.0.0.1:9901. Errors in the file of --config, \
+            and in admin.tls, are reported.
+
+            With admin.tls in the configuration, the command uses TLS. The gateway must have the key of one of the \
+            certificates there; names do not matter. With --address and --tls, the certificate must be valid for the \
+            address, and signed by a system authority or one of --ca. If admin.tls has client_ca, give --certificate \
+            and --key.
 
             Examples:
               gatehouse health
               gatehouse health --alive --address 127.0.0.1:9901
               gatehouse health --config /etc/gatehouse/gatehouse.yaml --json
+              gatehouse health --address gateway.internal:9901 --ca operators-ca.pem
             """)
 
     @Option(help: ArgumentHelp("The admin listener's host and port.", valueName: "address"))
@@ -36,6 +45,25 @@ struct HealthCommand: AsyncParsableCommand, ReportingCommand {
     var config: String?
 
     @OptionGroup var environment: EnvironmentOptions
+
+    @Flag(help: "The admin listener of --address speaks TLS.")
+    var tls = false
+
+    @Option(
+        help: ArgumentHelp(
+            "With --address: use TLS, and trust only the authorities in this PEM file.", valueName: "file"),
+        completion: .file(extensions: ["pem", "crt"]))
+    var ca: String?
+
+    @Option(
+        help: ArgumentHelp("The client certificate for client_ca, with its chain, in PEM.", valueName: "file"),
+        completion: .file(extensions: ["pem", "crt"]))
+    var certificate: String?
+
+    @Option(
+        help: ArgumentHelp("The key of --certificate, in PEM.", valueName: "file"),
+        completion: .file(extensions: ["pem", "key"]))
+    var key: String?
 
     @Flag(help: "Call /healthz: whether the process runs, ready or not.")
     var alive = false
@@ -50,12 +78,17 @@ struct HealthCommand: AsyncParsableCommand, ReportingCommand {
         guard address.map({ HostAndPort(address: $0) != nil }) ?? true else {
             throw ValidationError("--address must be host:port, such as 127.0.0.1:9901.")
         }
+        guard (!tls && ca == nil) || address != nil else {
+            throw ValidationError("--tls and --ca need --address; else admin.tls of the configuration counts.")
+        }
+        guard (certificate == nil) == (key == nil) else { throw ValidationError("Give --certificate with --key.") }
         guard (1...60).contains(timeout) else { throw ValidationError("--timeout must be 1 to 60.") }
     }
 
     func run() async throws {
+        let (address, verification) = try admin()
         let answer = try await HealthQuestion(
-            address: try adminAddress(), isAliveEnough: alive, timeout: .seconds(timeout)
+            address: address, verification, identity: try identity(), isAliveEnough: alive, timeout: .seconds(timeout)
         ).ask()
         output.report(
             ["good": .bool(answer.isGood), "text": .string(answer.text)],
@@ -63,16 +96,47 @@ struct HealthCommand: AsyncParsableCommand, ReportingCommand {
         if !answer.isGood { throw ExitCode.failure }
     }
 
-    private func adminAddress() throws -> HostAndPort {
-        if let address = address.flatMap({ HostAndPort(address: $0) }) { return address }
+    private func admin() throws -> (HostAndPort, HealthQuestion.Verification) {
+        if let address = address.flatMap({ HostAndPort(address: $0) }) {
+            guard tls || ca != nil else { return (address, .plainText) }
+            return (address, .authorities(try ca.map(authorities)))
+        }
         let origin = try SettingsOrigin.found(by: config, environment)
         do {
-            return try origin.adminAddress(environment: ProcessInfo.processInfo.environment)
+            let endpoint = try origin.adminEndpoint(environment: ProcessInfo.processInfo.environment)
+            return (endpoint.address, endpoint.chains.map(HealthQuestion.Verification.chains) ?? .plainText)
         } catch {
             // An operator who names settings is told what is wrong with them. Others may have none, or not be allowed
-            // to read them.
-            guard config == nil else { throw CommandFailure(error, in: origin.name) }
-            return GatewaySettings.standardAdminAddress
+            // to read them. Settings with TLS are there.
+            guard config == nil, !error.concernAdminTLS else { throw CommandFailure(error, in: origin.name) }
+            return (GatewaySettings.standardAdminAddress, .plainText)
+        }
+    }
+
+    private func authorities(in path: String) throws -> TrustedCertificates {
+        let pem = try contents(of: path, named: "--ca")
+        do throws(CryptographyError) {
+            return try TrustedCertificates(pem: pem)
+        } catch {
+            throw CommandFailure("--ca: \(path) holds no certificate in PEM")
+        }
+    }
+
+    private func identity() throws -> HealthQuestion.Identity? {
+        guard let certificate, let key else { return nil }
+        let chain = try contents(of: certificate, named: "--certificate")
+        let secret = Secret(try contents(of: key, named: "--key"))
+        guard PEMFile.isKey(secret, of: chain) == true else {
+            throw CommandFailure("--key: \(key) is not the key of \(certificate)")
+        }
+        return HealthQuestion.Identity(certificate: chain, key: secret)
+    }
+
+    private func contents(of path: String, named option: String) throws -> [UInt8] {
+        do throws(FileReadFailure) {
+            return try readWholeFile(path)
+        } catch {
+            throw CommandFailure("\(option): \(path) can't be read: \(error)")
         }
     }
 }

@@ -41,13 +41,12 @@ enum SettingsOrigin {
         }
     }
 
-    /// Where the admin listener is, whatever else the settings say.
+    /// Where the admin listener is and by what it is verified, whatever else the settings say.
     ///
     /// - Throws: ``SettingsErrors``
-    func adminAddress(environment: [String: String]) throws(SettingsErrors) -> HostAndPort {
+    func adminEndpoint(environment: [String: String]) throws(SettingsErrors) -> AdminEndpoint {
         try seeThatTheyAreThere()
-        return try GatewaySettings.adminAddress(path: name, environment: environment) {
-            (path) throws(FileReadFailure) in
+        return try AdminEndpoint.read(path: name, environment: environment) { (path) throws(FileReadFailure) in
             try bytes(of: path)
         }
     }

@@ -59,4 +59,16 @@ struct PEMFileTests {
     func keys(key: String, chain: String, expected: Bool?) {
         #expect(PEMFile.isKey(Secret(key), of: Array(chain.utf8)) == expected)
     }
+
+    @Test(
+        "The hash of a public key is the one that OpenSSL's tools make, and is for the first certificate",
+        arguments: [
+            (first, "tSTCohSw7+kk4+bRfLxwIhOn0w/KctkOOxb081B7t7E="),
+            (chain, "tSTCohSw7+kk4+bRfLxwIhOn0w/KctkOOxb081B7t7E="),
+            (second, "kuNgLI5ZVG3bLtm3qUM4nWu53NP3YAXiUanFeGJbtGE="), (key, nil), ("", nil),
+            (String(first.dropLast(60)), nil),
+        ] as [(String, String?)])
+    func publicKeyHash(pem: String, expected: String?) {
+        #expect(PEMFile.publicKeyHash(in: Array(pem.utf8)).map { Data($0).base64EncodedString() } == expected)
+    }
 }

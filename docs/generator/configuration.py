@@ -64,6 +64,7 @@ EXAMPLES = {
 }
 # Sections with the keys of another one: explained there.
 SAME = {
+    "admin.tls": ("listeners[].tls", "listeners.md"),
     "sign_in.more_pools[]": ("sign_in.cognito", "sign-in.md"),
     "sign_in.cognito.cors": ("routes[].cors", "routes.md"),
     "sign_in.apple.cors": ("routes[].cors", "routes.md"),

@@ -11,7 +11,7 @@ internal import Telemetry
 extension ConfigurationSnapshot {
     /// The TLS contexts in use, with their parameters, for the next snapshot.
     var knownTLS: [(TLSParameters, ListenerTLS)] {
-        zip(settings.listeners, listeners).compactMap { configured, bound in
+        zip(settings.allListeners, listeners.all).compactMap { configured, bound in
             guard let parameters = Wiring.parameters(configured, obtained), let tls = bound.tls else { return nil }
             return (parameters, tls)
         }

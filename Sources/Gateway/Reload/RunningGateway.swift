@@ -70,7 +70,7 @@ actor RunningGateway {
                 logs: logs)
             let addresses = ListenerAddresses(group: group, directory: directory)
             let admin = try await addresses.bind(
-                Wiring.adminListener(settings), at: "admin.address", of: settings
+                snapshot.listeners.admin, at: "admin.address", of: settings
             ) { eventLoop in
                 AdminService(
                     eventLoop: eventLoop, metrics: metrics, history: history, status: status, changes: changes)
@@ -108,7 +108,7 @@ actor RunningGateway {
         do {
             let all = ListenerChanges(from: [], to: snapshot.settings.listeners.map(\.address))
             let bound = try await addresses.bindNew(all, of: snapshot, accepts: true)
-            listeners = snapshot.listeners.indices.compactMap { bound[$0] }
+            listeners = snapshot.listeners.clients.indices.compactMap { bound[$0] }
         } catch {
             await admin.drain(grace: .zero)
             throw error
@@ -127,6 +127,11 @@ actor RunningGateway {
         for warning in snapshot.settings.plainPasswords {
             logger.warning(
                 "passwords are accepted without TLS",
+                metadata: ["setting": "\(warning.keyPath)", "reason": "\(warning.text)"])
+        }
+        if let warning = snapshot.settings.plainAdmin {
+            logger.warning(
+                "the admin listener is reached without TLS",
                 metadata: ["setting": "\(warning.keyPath)", "reason": "\(warning.text)"])
         }
         for warning in snapshot.certificates.compactMap({ $0.warning(now: WallClock.seconds()) }) {
@@ -273,7 +278,7 @@ actor RunningGateway {
         logs.adopt(next.settings.logging, next.places)
         next.applySettings()
         var current: [HTTPListener] = []
-        for (index, settings) in next.listeners.enumerated() {
+        for (index, settings) in next.listeners.clients.enumerated() {
             if let known = changes.known[index] {
                 listeners[known].use(settings)
                 current.append(listeners[known])
@@ -282,7 +287,7 @@ actor RunningGateway {
                 current.append(new)
             }
         }
-        admin.use(Wiring.adminListener(next.settings))
+        admin.use(next.listeners.admin)
         for index in changes.removed { leave(listeners[index], grace: TimeAmount(next.settings.drainTimeout)) }
         listeners = current
         background.begin(services(of: next))

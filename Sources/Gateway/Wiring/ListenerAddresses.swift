@@ -36,7 +36,7 @@ struct ListenerAddresses: Sendable {
     ) async throws(ReloadErrors) -> [Int: HTTPListener] {
         var bound: [Int: HTTPListener] = [:]
         var errors: [SettingsError] = []
-        for (index, listener) in snapshot.listeners.enumerated() where changes.known[index] == nil {
+        for (index, listener) in snapshot.listeners.clients.enumerated() where changes.known[index] == nil {
             do throws(StartupError) {
                 bound[index] = try await bind(listener, accepts: accepts, service: gateway)
             } catch {

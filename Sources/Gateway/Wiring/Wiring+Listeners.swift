@@ -1,4 +1,5 @@
 internal import ACME
+internal import Admin
 internal import HTTP1
 internal import Listener
 internal import NIOCore
@@ -13,7 +14,7 @@ extension Wiring {
     static func fitted(
         _ settings: GatewaySettings, issuers: [Issuer], knownTLS: [(TLSParameters, ListenerTLS)] = [],
         obtained: [ObtainedCertificate] = []
-    ) throws -> (Gate, [ListenerSettings]) {
+    ) throws -> (Gate, GatewayListeners) {
         let gate = Result { try self.gate(settings, issuers: issuers) }
         let listeners = Result { try self.listeners(settings, knownTLS: knownTLS, obtained: obtained) }
         if case .failure(let routes as SettingsErrors) = gate, case .failure(let tls as SettingsErrors) = listeners {
@@ -28,8 +29,12 @@ extension Wiring {
     static func listeners(
         _ settings: GatewaySettings, knownTLS: [(TLSParameters, ListenerTLS)] = [],
         obtained: [ObtainedCertificate] = [], challenges: PendingChallenges? = nil
-    ) throws(SettingsErrors) -> [ListenerSettings] {
-        zip(settings.listeners, try tls(settings.listeners, known: knownTLS, obtained: obtained)).map { listener, tls in
+    ) throws(SettingsErrors) -> GatewayListeners {
+        var tls = try tls(settings.allListeners, known: knownTLS, obtained: obtained)
+        var admin = listener(settings.admin.listen, tls.removeLast(), settings)
+        // The operator decides on the clients of this listener, which may well be one proxy.
+        admin.connectionsPerAddress = .max
+        let clients = zip(settings.listeners, tls).map { listener, tls in
             var made = self.listener(listener, tls, settings)
             // A response to a challenge would be a decision that nobody has made.
             guard made.authorization == nil else { return made }
@@ -40,15 +45,7 @@ extension Wiring {
             }
             return made
         }
-    }
-
-    /// The admin listener is a plain one.
-    static func adminListener(_ settings: GatewaySettings) -> ListenerSettings {
-        let plain = ListenSettings(address: settings.adminAddress, http2: false, tls: nil)
-        var made = listener(plain, nil, settings)
-        // The operator decides on the clients of this listener, which may well be one proxy.
-        made.connectionsPerAddress = .max
-        return made
+        return GatewayListeners(clients: clients, admin: admin)
     }
 
     private static func listener(

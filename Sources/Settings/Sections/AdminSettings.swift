@@ -5,12 +5,17 @@ internal import SettingsReader
 /// Where `/healthz`, `/readyz`, `/metrics` and `/status` are served, and what it takes to see and change more.
 package struct AdminSettings: Sendable {
     package var address: HostAndPort
+    /// Nil: plain text.
+    package var tls: TLSSettings?
     /// The tokens, one of which further status and all changes require. Empty: anyone who can connect sees the status,
     /// and nothing can be changed.
     package var tokens: [AdminToken]
 
     /// Whether only this machine can connect.
     package var isLocal: Bool { address.isLoopback }
+
+    /// As a listener among the others. It speaks HTTP/1.1 only.
+    package var listen: ListenSettings { ListenSettings(address: address, http2: false, tls: tls) }
 
     /// The token that was shown; nil for any other text. Takes the same time in all cases.
     package func owner(of shown: Secret) -> AdminToken? {
@@ -62,6 +67,7 @@ extension AdminSettings {
         address = node?.read(.listenAddress) ?? GatewaySettings.standardAdminAddress
         keys.notePlace(of: "address")
         (node ?? keys.node).refuse(address, usedIn: listeners)
+        tls = keys.optional("tls").flatMap { $0.section { TLSSettings(reading: $0, mayObtain: false) } } ?? nil
         tokens = []
         let (all, metrics, named) = (keys.optional("token"), keys.optional("metrics_token"), keys.optional("tokens"))
         // Names of entries have no dots, so that these are nobody else's.

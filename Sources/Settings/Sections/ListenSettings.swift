@@ -132,12 +132,17 @@ extension SettingsNode {
 
 extension TLSSettings {
     init?(reading keys: SettingsMapping) {
+        self.init(reading: keys, mayObtain: true)
+    }
+
+    /// - Parameter mayObtain: whether certificates may come from the directory of ``ACMESettings``.
+    init?(reading keys: SettingsMapping, mayObtain: Bool) {
         minimumVersion = keys.value("minimum_version", .oneOf, default: .tls12)
         let authorities = keys.optional("client_ca")
         clientAuthorities = authorities?.readCertificates()
         place = authorities?.place ?? keys.node.place
         namesPlace = keys.node.place
-        if let acme = keys.optional("acme") {
+        if mayObtain, let acme = keys.optional("acme") {
             namesPlace = acme.place
             names = acme.section(Self.names(reading:)) ?? []
             // A certificate of one's own may serve other names.

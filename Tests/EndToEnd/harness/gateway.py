@@ -5,6 +5,7 @@ import json
 import os
 import re
 import signal
+import ssl
 import subprocess
 import urllib.error
 import urllib.parse
@@ -99,8 +100,11 @@ class Gateway(Served):
 
     def admin(self, path: str) -> tuple[int, str]:
         """Status and text of an admin page; status 0 when there is no answer."""
+        # Who is asked is known here without its certificate.
+        scheme, context = ("https", ssl._create_unverified_context()) if self.config["admin"].get("tls") else ("http", None)
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.admin_port}{path}", timeout=5 * PATIENCE) as answer:
+            url = f"{scheme}://127.0.0.1:{self.admin_port}{path}"
+            with urllib.request.urlopen(url, timeout=5 * PATIENCE, context=context) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()

@@ -1,0 +1,21 @@
+package import Listener
+
+/// How the addresses of a gateway are served.
+package struct GatewayListeners: Sendable {
+    /// One for each listener of the settings.
+    package let clients: [ListenerSettings]
+    package let admin: ListenerSettings
+
+    package init(clients: [ListenerSettings], admin: ListenerSettings) {
+        self.clients = clients
+        self.admin = admin
+    }
+
+    /// In the order of ``GatewaySettings/allListeners``.
+    package var all: [ListenerSettings] { clients + [admin] }
+}
+
+extension [ListenerSettings] {
+    /// For each listener the certificates that it presents.
+    package var certificates: [[ServedCertificate]] { map { $0.tls?.certificates ?? [] } }
+}
