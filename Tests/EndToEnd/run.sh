@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the end-to-end tests in several processes, one more than there are cores, each with a share of the files: most
+# Runs the end-to-end tests in several processes, two more than there are cores, each with a share of the files: most
 # tests wait more than they work.
 # Then, on their own, those that measure what something costs or takes. Shows each process's output when it has ended.
 #
@@ -16,7 +16,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 reports=$(cd "$1" && pwd) || exit 2
 shift
 python=${PYTHON:-$here/../../.venv/bin/python}
-shares=$(($(nproc) + 1))
+shares=$(($(nproc) + 2))
 [ "$shares" -le 4 ] || shares=4
 
 # Names of tests are from here, for a process that is started here.
