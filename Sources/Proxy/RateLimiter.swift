@@ -72,10 +72,11 @@ internal import Synchronization
         row * width + Int(truncatingIfNeeded: hash >> UInt64(16 * row)) & (width - 1)
     }
 
-    private func time(_ place: Int) -> UInt64 { unsafe times[place].load(ordering: .relaxed) }
+    /// Whoever sees what ``exchange(_:_:_:)`` has written sees the places that were raised before it.
+    private func time(_ place: Int) -> UInt64 { unsafe times[place].load(ordering: .acquiring) }
 
     private func exchange(_ place: Int, _ old: UInt64, _ new: UInt64) -> Bool {
-        unsafe times[place].compareExchange(expected: old, desired: new, ordering: .relaxed).exchanged
+        unsafe times[place].compareExchange(expected: old, desired: new, ordering: .acquiringAndReleasing).exchanged
     }
 
     private func raise(_ place: Int, to time: UInt64) {
