@@ -193,7 +193,7 @@ extension ACMEState.Failure {
         // Earlier versions did not store when failures began.
         self.init(
             name: name, count: count, nextAt: nextAt, lastAt: lastAt,
-            since: json["since"]?.integerValue ?? lastAt, error: error)
+            since: json["since"]?.integerValue ?? (lastAt > 0 ? lastAt : nextAt), error: error)
     }
 }
 
