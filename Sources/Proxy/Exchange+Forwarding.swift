@@ -82,8 +82,8 @@ extension Exchange: UpstreamResponseReceiver {
         let now = NIODeadline.now()
         log.upstreamEnded(at: now)
         record(at: now)
-        // Digests are often among them, and would be of other bytes (RFC 9110 §6.5.1).
-        let passed = compressor == nil ? trailers.flatMap { rule?.trailersForClient($0) } : nil
+        var passed = trailers.flatMap { rule?.trailersForClient($0) }
+        if compressor != nil { passed = passed.flatMap(ResponseCompression.trailers) }
         bodyWriter.take()?.end(trailers: passed)
     }
 

@@ -174,14 +174,14 @@ final class Exchange {
     func begin(_ head: HTTPResponse) {
         guard state.upstreamResponded(), let writer = writer.take() else { return }
         (log.status, log.upstreamStatus) = (head.status.code, head.status.code)
+        let isCompressible = treatment?.compresses == true && ResponseCompression.isCompressible(head)
         var head = head
         head.headerFields = ResponseFields.forClient(
             head.headerFields, requestID: log.requestID, rules: treatment?.responseHeaders)
         crossOrigin?.apply(to: &head.headerFields, for: request.head)
-        if treatment?.compresses == true, ResponseCompression.begin(&head, for: request.head, by: request.spoken),
-            request.head.method != .head
-        {
-            compressor = GzipCompressor()
+        if isCompressible, ResponseCompression.begin(&head, for: request.head, by: request.spoken) {
+            upstream?.receivesInTurn = 1
+            if request.head.method != .head { compressor = GzipCompressor() }
         }
         if closesConnection { head.headerFields[.connection] = "close" }
         began(writer.start(head))

@@ -300,8 +300,9 @@ package final class UpstreamExchange: CurlDeparture {
 
     // MARK: The response
 
-    /// How often is received before it is the turn of the loop's other connections: 64 KiB each at most.
-    private static let receivesInTurn = 8
+    /// How often is received before it is the turn of the loop's other connections: 64 KiB each at most. Fewer where each
+    /// costs the receiver much.
+    package var receivesInTurn = 8
 
     private func receiveAll() {
         guard !isReceiving, !isYielding else { return }
@@ -309,7 +310,7 @@ package final class UpstreamExchange: CurlDeparture {
         defer { isReceiving = false }
         var receives = 0
         while !isDone, let connection, isUp {
-            guard receives < Self.receivesInTurn else {
+            guard receives < receivesInTurn else {
                 receiver?.upstreamPaused()
                 if !isDone, !isYielding {
                     isYielding = true

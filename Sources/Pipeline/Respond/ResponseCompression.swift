@@ -11,35 +11,13 @@ package enum ResponseCompression {
     /// Bodies with fewer bytes are left alone: they fit in a packet or two as they are.
     static let leastLength = 1024
 
-    /// Prepares the head of a response that the client is about to get.
-    ///
-    /// - Parameters:
-    ///   - request: as the client sent it.
-    ///   - spoken: how it did.
-    /// - Returns: whether it is one of a body in gzip now.
-    package static func begin(
-        _ head: inout HTTPResponse, for request: HTTPRequest, by spoken: ClientProtocol
-    ) -> Bool {
-        guard isCompressible(head) else { return false }
-        head.headerFields.addVary("Accept-Encoding")
-        guard !spoken.hasCertificate, !hasAmbientCredentials(request.headerFields), takesGzip(request.headerFields)
-        else { return false }
-        head.headerFields[.contentEncoding] = "gzip"
-        head.headerFields[.contentLength] = nil
-        // Ranges are of the bytes that the backend has.
-        head.headerFields[.acceptRanges] = nil
-        // The bytes are others now, and mean the same (RFC 9110 §8.8.1).
-        if let tag = head.headerFields[.eTag], tag.utf8.first == UInt8(ascii: "\"") {
-            head.headerFields[.eTag] = "W/\(tag)"
-        }
-        return true
-    }
-
-    private static func isCompressible(_ head: HTTPResponse) -> Bool {
+    /// Whether the backend's response may be compressed for some client, or says that one is valid still that was.
+    package static func isCompressible(_ head: HTTPResponse) -> Bool {
         let fields = head.headerFields
+        guard head.status != .notModified else { return true }
         switch head.status.code {
         // Without a body, or a part of one.
-        case ..<200, 204, 205, 206, 304: return false
+        case ..<200, 204, 205, 206: return false
         default: break
         }
         guard !fields.contains(where: { excluding.contains($0.name) }) else { return false }
@@ -54,10 +32,53 @@ package enum ResponseCompression {
         return types.count == 1 && isText(types[0])
     }
 
+    /// Prepares the head of a response that the client is about to get.
+    ///
+    /// - Parameters:
+    ///   - request: as the client sent it.
+    ///   - spoken: how it did.
+    /// - Returns: whether it is one of a body in gzip now.
+    package static func begin(
+        _ head: inout HTTPResponse, for request: HTTPRequest, by spoken: ClientProtocol
+    ) -> Bool {
+        guard isCompressible(head) else { return false }
+        head.headerFields.addVary("Accept-Encoding")
+        guard head.status != .notModified else {
+            revalidate(&head.headerFields, for: request.headerFields)
+            return false
+        }
+        guard !spoken.hasCertificate, !hasAmbientCredentials(request.headerFields), takesGzip(request.headerFields)
+        else { return false }
+        head.headerFields[.contentEncoding] = "gzip"
+        head.headerFields[.contentLength] = nil
+        // Ranges are of the bytes that the backend has.
+        head.headerFields[.acceptRanges] = nil
+        // The bytes are others now, and mean the same (RFC 9110 §8.8.1).
+        if let tag = head.headerFields[.eTag], isStrong(tag) { head.headerFields[.eTag] = "W/\(tag)" }
+        return true
+    }
+
+    /// A cache with the weak tag of a compressed response takes no strong one for the same (RFC 9111 §4.3.4).
+    private static func revalidate(_ response: inout HTTPFields, for request: HTTPFields) {
+        guard let tag = response[.eTag], isStrong(tag) else { return }
+        let weak = "W/\(tag)"
+        if elements(of: .ifNoneMatch, in: request).contains(where: { $0.elementsEqual(weak.utf8) }) {
+            response[.eTag] = weak
+        }
+    }
+
+    private static func isStrong(_ tag: String) -> Bool { tag.utf8.first == UInt8(ascii: "\"") }
+
+    /// The trailers of a body that was compressed; nil where none is left.
+    package static func trailers(_ fields: HTTPFields) -> HTTPFields? {
+        let passed = fields.filter { !excluding.contains($0.name) }
+        return passed.isEmpty ? nil : HTTPFields(passed)
+    }
+
     /// Set with the backend's bytes in mind, or with a secret.
     private static let excluding: Set<HTTPField.Name> = [
         .contentEncoding, .contentRange, .setCookie, .known("Content-MD5"), .known("Digest"), .known("Content-Digest"),
-        .known("Repr-Digest"), .known("Signature"),
+        .known("Repr-Digest"), .known("Signature"), .known("Signature-Input"),
     ]
 
     /// Whether bodies of the media type are text. An event stream's events are short and must not wait.
@@ -98,13 +119,19 @@ package enum ResponseCompression {
             && digits.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) || $0 == UInt8(ascii: ".") }
     }
 
-    /// A cookie, or HTTP authentication by other than a bearer token, which only an app's own code sends.
+    /// A cookie, or HTTP authentication by other than a bearer token, which only an app's own code sends; or a client
+    /// certificate, of which a proxy in front tells (RFC 9440, and what proxies had before).
     private static func hasAmbientCredentials(_ fields: HTTPFields) -> Bool {
         fields.contains { field in
-            field.name == .cookie
-                || field.name == .authorization && !Array(field.value.utf8).prefix(7).isText("bearer ")
+            switch field.name {
+            case .cookie: true
+            case .authorization: !Array(field.value.utf8).prefix(7).isText("bearer ")
+            default: certificates.contains { field.name.canonicalName.utf8.starts(with: $0.utf8) }
+            }
         }
     }
+
+    private static let certificates = ["client-cert", "x-forwarded-client-cert", "x-ssl-client-", "x-amzn-mtls-"]
 
     fileprivate static func elements(of name: HTTPField.Name, in fields: HTTPFields) -> [ArraySlice<UInt8>] {
         fields.filter { $0.name == name }.flatMap { $0.elements(separatedBy: ",") }
