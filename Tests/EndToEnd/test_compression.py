@@ -12,7 +12,7 @@ from harness import raw
 from harness.backend import Holding
 from harness.certificates import Authority
 from harness.h2raw import H2Connection, request
-from harness.process import free_port
+from harness.process import free_port, wait_until
 
 PATH = "/compressed/x"
 TEXT = json.dumps([{"id": number, "name": f"user {number}"} for number in range(500)]).encode()
@@ -61,7 +61,7 @@ def test_a_text_is_compressed_for_a_client_that_takes_it(gateway, backend):
     assert response.header("accept-ranges") is None
     assert response.header("x-kept") == "as it is"
     # The log has the bytes that were sent.
-    (line,) = [line for line in gateway.access_log() if line["path"] == PATH]
+    (line,) = wait_until(lambda: [line for line in gateway.access_log() if line["path"] == PATH], "its line")
     assert line["bytes_sent"] == len(response.body)
 
 
