@@ -22,16 +22,39 @@ struct SchemaCopies {
 
     private func copy(_ number: Int) -> String { "\(path)\(Self.mark)\(number)" }
 
+    /// Held for as long as the schema changes. Its contents are those of ``SchemaChange``.
+    private var lockPath: String { path + ".schema.lock" }
+
     /// Runs `body` while no other process does so for this database.
-    func alone<Value>(_ body: () throws -> Value) throws -> Value {
-        let lockPath = path + ".schema.lock"
+    func alone<Value>(_ body: (SchemaChange) throws -> Value) throws -> Value {
         let lock = unsafe open(lockPath, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard lock >= 0 else { throw KeyFileError(lockPath, failed: "cannot be made") }
         defer { Glibc.close(lock) }
         while flock(lock, LOCK_EX) != 0 {
             guard errno == EINTR else { throw KeyFileError(lockPath, failed: "cannot be locked") }
         }
-        return try body()
+        return try body(SchemaChange(file: lock, path: lockPath, database: identity))
+    }
+
+    /// The number of the database's file, which another has after a restore; 0 where it cannot be told.
+    private var identity: UInt64 {
+        var status = stat()
+        return unsafe stat(path, &status) == 0 ? UInt64(status.st_ino) : 0
+    }
+
+    /// Whether a change was stopped, or is being made.
+    var hasBegunChange: Bool {
+        var status = stat()
+        return unsafe stat(lockPath, &status) == 0 && status.st_size > 0
+    }
+
+    /// The copy from before the change to `target` steps that was stopped; nil where there is none of it.
+    ///
+    /// - Parameter steps: how many the database has.
+    func ofStopped(_ change: SchemaChange, steps: Int, target: Int) -> String? {
+        guard let first = change.begun(to: target), first < steps, FileManager.default.fileExists(atPath: copy(first))
+        else { return nil }
+        return copy(first)
     }
 
     /// Copies the database, while nobody writes to it. Of earlier copies one stays.

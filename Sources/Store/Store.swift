@@ -233,16 +233,31 @@ package final class Store: Sendable {
             }
             return steps
         }
-        guard try knownSteps() != known else { return nil }
+        guard try knownSteps() != known else {
+            // A version that has all its steps goes on, wherever a change to a newer one was stopped.
+            if let copies, copies.hasBegunChange {
+                try copies.alone { change in if try knownSteps() == known { try change.end() } }
+            }
+            return nil
+        }
         guard let copies else {
             try migrator.migrate(database)
             return nil
         }
-        return try copies.alone {
+        return try copies.alone { change in
             // Of several that start at once the first has done it.
             let steps = try knownSteps()
-            let copy = steps.isEmpty || steps == known ? nil : try copies.make(of: database, steps: steps.count)
+            guard !steps.isEmpty, steps != known else {
+                try migrator.migrate(database)
+                return nil
+            }
+            var copy = copies.ofStopped(change, steps: steps.count, target: known.count)
+            if copy == nil {
+                copy = try copies.make(of: database, steps: steps.count)
+                try change.begin(steps: steps.count, target: known.count)
+            }
             try migrator.migrate(database)
+            try change.end()
             return copy
         }
     }

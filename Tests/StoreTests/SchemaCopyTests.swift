@@ -26,10 +26,10 @@ struct SchemaCopyTests {
         try store.readBlocking { try String.fetchAll($0, sql: "SELECT value FROM one ORDER BY value") }
     }
 
-    /// As a restore does: the log of writes goes with the database that it belongs to.
+    /// As a restore does: the log of writes goes with the database that it belongs to, and both stay under another name.
     private func goBack(to copy: String) throws {
         for end in ["", "-wal", "-shm"] where FileManager.default.fileExists(atPath: fixture.path + end) {
-            try FileManager.default.removeItem(atPath: fixture.path + end)
+            try FileManager.default.moveItem(atPath: fixture.path + end, toPath: fixture.path + ".replaced" + end)
         }
         try FileManager.default.copyItem(atPath: copy, toPath: fixture.path)
     }
@@ -118,6 +118,57 @@ struct SchemaCopyTests {
         for path in [partial, partial + "-journal"] { try Data("half".utf8).write(to: URL(filePath: path)) }
         try open(2).close()
         #expect(try copies == ["gatehouse.sqlite.schema-1"])
+    }
+
+    /// A change to four steps of which one fails.
+    private func stop(at failing: Int) throws {
+        var steps = Self.steps
+        steps[failing] = Store.Migration(name: steps[failing].name, sql: "stopped")
+        #expect(throws: DatabaseError.self) { try Store(path: fixture.path, migrations: steps) }
+    }
+
+    @Test("A change that is stopped twice ends with the copy from before it")
+    func stoppedTwice() throws {
+        defer { fixture.remove() }
+        let old = try open(1)
+        try write("before", old)
+        try old.close()
+        for step in 2...3 { try stop(at: step) }
+        let new = try open(4)
+        let copy = fixture.path + ".schema-1"
+        #expect(new.copyOfOlderSchema == copy)
+        #expect(try copies == ["gatehouse.sqlite.schema-1"])
+        #expect(try values(try Store(reading: copy)) == ["before"])
+        try new.close()
+        #expect(try open(4).copyOfOlderSchema == nil)
+    }
+
+    @Test("A version that has gone on where a change was stopped gets a copy of its own at the next one")
+    func stoppedAndUsed() throws {
+        defer { fixture.remove() }
+        try open(1).close()
+        try stop(at: 2)
+        let between = try open(2)
+        try write("between", between)
+        try between.close()
+        #expect(try open(4).copyOfOlderSchema == fixture.path + ".schema-2")
+        #expect(try values(try Store(reading: fixture.path + ".schema-2")) == ["between"])
+    }
+
+    @Test("A database that was restored while a change was stopped gets a copy of its own")
+    func stoppedAndRestored() throws {
+        defer { fixture.remove() }
+        try open(1).close()
+        try stop(at: 2)
+        let other = StoreFixture()
+        defer { other.remove() }
+        let backup = try Store(path: other.path, migrations: Array(Self.steps.prefix(2)))
+        try write("restored", backup)
+        try backup.copy(to: other.path + ".backup") { nil }
+        try backup.close()
+        try goBack(to: other.path + ".backup")
+        #expect(try open(4).copyOfOlderSchema == fixture.path + ".schema-2")
+        #expect(try values(try Store(reading: fixture.path + ".schema-2")) == ["restored"])
     }
 
     @Test("Where it cannot be made, nothing has changed, and that is said")
