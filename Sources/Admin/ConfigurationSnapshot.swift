@@ -97,9 +97,6 @@ package struct ConfigurationSnapshot: Sendable {
         return errors.compactMap { purpose, error in error.map { (purpose.rawValue, $0) } }
     }
 
-    /// For each listener the certificates that it presents.
-    var servedCertificates: [[ServedCertificate]] { listeners.clients.certificates }
-
     /// The certificates of all listeners, the admin listener's included.
     package var certificates: [ShownCertificate] {
         ShownCertificate.all(settings.allListeners, listeners.all.certificates)

@@ -15,7 +15,12 @@ package struct GatewayListeners: Sendable {
     package var all: [ListenerSettings] { clients + [admin] }
 }
 
+extension ListenerSettings {
+    /// The certificates that it presents.
+    var certificates: [ServedCertificate] { tls?.certificates ?? [] }
+}
+
 extension [ListenerSettings] {
     /// For each listener the certificates that it presents.
-    package var certificates: [[ServedCertificate]] { map { $0.tls?.certificates ?? [] } }
+    package var certificates: [[ServedCertificate]] { map(\.certificates) }
 }

@@ -35,6 +35,8 @@ struct GatewayOverview: Sendable {
     var listeners: [ListenSettings]
     /// For each listener what it shows.
     var certificates: [[ServedCertificate]]
+    /// The certificates that the admin listener shows.
+    var adminCertificates: [ServedCertificate]
     /// Nil where there is none.
     var store: ReadinessReport.Store?
     /// Since when it cannot be written, in seconds since 1970; nil while it can.

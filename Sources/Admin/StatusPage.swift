@@ -30,6 +30,7 @@ enum StatusPage {
                 .array(replicas.known.map { replica($0, isThis: $0.id.hasSameBytes(as: replicas.own)) })
             } ?? .null,
             "listeners": .array(zip(gateway.listeners, gateway.certificates).map(listener)),
+            "admin_certificates": .array(gateway.adminCertificates.map(certificate)),
             "upstreams": .array(gateway.upstreams.map { upstream($0, metrics.servers, status, errors) }),
             "route_errors": .array(errors.routes), "refusals": .array(errors.refusals),
             "issuers": .array(gateway.issuers.map { issuer($0, readings) }),
@@ -104,16 +105,14 @@ enum StatusPage {
 
     private static func listener(_ listener: ListenSettings, _ certificates: [ServedCertificate]) -> JSON {
         [
-            "certificates": .array(
-                certificates.map { certificate in
-                    [
-                        "names": .array(certificate.names.map { .string($0) }),
-                        "expires_at": number(certificate.expiresAt),
-                    ]
-                }),
+            "certificates": .array(certificates.map(certificate)),
             "address": .string("\(listener.address)"), "tls": .bool(listener.tls != nil),
             "http2": .bool(listener.http2), "proxy_protocol": .bool(!listener.proxies.isEmpty),
         ]
+    }
+
+    private static func certificate(_ certificate: ServedCertificate) -> JSON {
+        ["names": .array(certificate.names.map { .string($0) }), "expires_at": number(certificate.expiresAt)]
     }
 
     private static func upstream(

@@ -96,6 +96,13 @@ def test_every_page_and_change_goes_over_https(administered):
     assert administered.ask("/status", None)[0] == 401
 
 
+def test_status_tells_when_the_certificate_ends(administered):
+    leaf = x509.load_pem_x509_certificate(administered.issued.certificate.read_bytes())
+    end = int(leaf.not_valid_after_utc.timestamp())
+    page = json.loads(administered.ask("/status")[1])
+    assert page["admin_certificates"] == [{"names": ["localhost"], "expires_at": end}]
+
+
 def test_the_metrics_token_opens_metrics_alone(administered):
     assert administered.ask("/metrics", METRICS_TOKEN)[0] == 200
     assert administered.ask("/status", METRICS_TOKEN)[0] == 403

@@ -157,6 +157,7 @@ FAULTS = [
     ),
     (f"certify({10 * DAY})", "warn", "The certificate of a.example on 0.0.0.0:443 expires in 10 d 0 h"),
     (f"certify({2 * DAY})", "bad", "The certificate of a.example on 0.0.0.0:443 expires in 2 d 0 h"),
+    (f"certify({10 * DAY}, 'admin')", "warn", "The certificate of a.example on the admin listener expires in 10 d 0 h"),
     ("certify(-120)", "bad", "The certificate of a.example on 0.0.0.0:443 expired 2 min ago"),
     (
         "order({obtained_at: null, expires_at: null, failures: 2, next_in: 900})",
@@ -227,9 +228,10 @@ def judged(page: Page, change: str) -> list[dict]:
             const status = JSON.parse(text), values = [{{}}, {{}}], readings = new Readings();
             const later = (name, value) => {{ values[1][name] = value; }};
             const first = (name, value) => {{ values[0][name] = values[1][name] = value; }};
-            const certify = (left) => {{
-                status.listeners[0].address = "0.0.0.0:443";
-                status.listeners[0].certificates = [{{names: ["a.example"], expires_at: serverTime(status) + left}}];
+            const certify = (left, where = "clients") => {{
+                const certificates = [{{names: ["a.example"], expires_at: serverTime(status) + left}}];
+                if (where === "admin") status.admin_certificates = certificates;
+                else Object.assign(status.listeners[0], {{address: "0.0.0.0:443", certificates}});
             }};
             const order = ({{left = null, next_in: next, ...rest}}) => {{
                 status.acme = [{{

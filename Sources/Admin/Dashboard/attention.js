@@ -139,11 +139,12 @@ function* replicas(status) {
 
 function* certificates(status) {
   const now = serverTime(status);
-  for (const listener of status.listeners) {
-    for (const { names, expires_at: end } of listener.certificates) {
+  const shown = status.listeners.map(({ address, certificates }) => [address, certificates]);
+  for (const [place, certificates] of [...shown, ["the admin listener", status.admin_certificates]]) {
+    for (const { names, expires_at: end } of certificates) {
       const days = (end - now) / 86400;
       if (days >= CERTIFICATE_DAYS.warn) continue;
-      const of = `The certificate of ${names[0] ?? "no name"} on ${listener.address}`;
+      const of = `The certificate of ${names[0] ?? "no name"} on ${place}`;
       const text = days <= 0 ? `${of} expired ${lasting(now - end)} ago` : `${of} expires in ${lasting(end - now)}`;
       const level = days < CERTIFICATE_DAYS.bad ? "bad" : "warn";
       // A warning begins so many days before the end.
