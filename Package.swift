@@ -29,7 +29,6 @@ let nioSSL = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl")
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
 let yams = Target.Dependency.product(name: "Yams", package: "Yams")
-let lifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
 let serviceContext = Target.Dependency.product(name: "ServiceContextModule", package: "swift-service-context")
 let tracing = Target.Dependency.product(name: "Tracing", package: "swift-distributed-tracing")
 let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
@@ -53,7 +52,6 @@ let package = Package(
         pinned("https://github.com/apple/swift-argument-parser", "1.8.2"),
         pinned("https://github.com/apple/swift-distributed-tracing", "1.7.3"),
         pinned("https://github.com/apple/swift-service-context", "1.5.1"),
-        pinned("https://github.com/swift-server/swift-service-lifecycle", "2.13.0"),
         pinned("https://github.com/groue/GRDB.swift", "7.10.0"),
         pinned("https://github.com/jpsim/Yams", "6.2.2"),
     ],
@@ -79,6 +77,7 @@ let package = Package(
         .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CNghttp2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
+        .systemLibrary(name: "CMalloc"),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         // Not linked: Postgres loads libpq where it is used. So there is no pkgConfig, which would link it.
         .systemLibrary(name: "CPostgres", providers: [.apt(["libpq-dev"])]),
@@ -89,6 +88,7 @@ let package = Package(
             name: "Postgres", dependencies: ["CPostgres", "Cryptography", "Locking"], swiftSettings: strict),
         .target(name: "HTTP2", dependencies: ["CNghttp2", nio("NIOCore")], swiftSettings: strict),
         .target(name: "Zlib", dependencies: ["CZlib", nio("NIOCore")], swiftSettings: strict),
+        .target(name: "Allocator", dependencies: ["CMalloc"], swiftSettings: strict),
         // The module is not called Crypto because swift-crypto has a module of that name.
         .target(
             name: "Cryptography", dependencies: ["COpenSSL", "Encoding"], path: "Sources/Crypto", swiftSettings: strict),
@@ -236,7 +236,7 @@ let package = Package(
                 "HTTPClient",
                 "Keys", "Listener", "Pipeline", "PostgresStore", "Proxy", "Sealing", "Sessions", "Settings",
                 "SettingsReader", "Store",
-                "Telemetry", "Upstream", httpTypes, lifecycle, logging, nio("NIOCore"), nio("NIOPosix"),
+                "Telemetry", "Upstream", httpTypes, logging, nio("NIOCore"), nio("NIOPosix"),
             ],
             swiftSettings: safe),
         // `check --online`, verification without a gateway, and the question for its health.
@@ -262,10 +262,9 @@ let package = Package(
         .executableTarget(
             name: "gatehouse",
             dependencies: [
-                "Admin", "AppAudit", "Cryptography", "Diagnostics", "Encoding", "Gateway", "Keys", "LocalPool",
-                "Locking",
-                "Pipeline", "Sessions", "Settings", "SettingsReader", "Store", "Telemetry", argumentParser, lifecycle,
-                logging, tracing,
+                "Admin", "Allocator", "AppAudit", "Cryptography", "Diagnostics", "Encoding", "Gateway", "Keys",
+                "LocalPool", "Locking", "Pipeline", "Sessions", "Settings", "SettingsReader", "Store", "Telemetry",
+                argumentParser, logging, tracing,
             ],
             swiftSettings: safe),
 

@@ -4,14 +4,13 @@ internal import Listener
 internal import Logging
 internal import NIOCore
 internal import NIOPosix
-internal import ServiceLifecycle
 package import Settings
 internal import SettingsReader
 package import Telemetry
 
 /// The whole gateway: from settings to a running service that takes new settings over while it runs, and drains when it
 /// is told to stop.
-package struct GatewayService: Service {
+package struct GatewayService: Sendable {
     private let settings: GatewaySettings
     private let load: @Sendable () throws -> GatewaySettings
     private let logs: GatewayLogs
@@ -20,6 +19,9 @@ package struct GatewayService: Service {
     private let onReady: @Sendable (_ listeners: [HostAndPort], _ admin: HostAndPort?) -> Void
     private let onReload: @Sendable (_ step: ReloadStep) -> Void
     private let requests = ReloadRequests()
+    /// Without elements; it ends when the gateway is to stop.
+    private let running: AsyncStream<Never>
+    private let stopping: AsyncStream<Never>.Continuation
 
     /// - Parameters:
     ///   - settings: what it starts with.
@@ -41,6 +43,7 @@ package struct GatewayService: Service {
         self.tracing = tracing
         self.onReady = onReady
         self.onReload = onReload
+        (running, stopping) = AsyncStream.makeStream()
     }
 
     /// Whether the settings fit together, and what they say is written to is not of another kind, without starting
@@ -72,6 +75,12 @@ package struct GatewayService: Service {
     /// tells. Returns at once: it is done after the start, one after the other, and not at all while draining.
     package func reload() { requests.ask() }
 
+    /// Has ``run()`` let what is in flight finish, and return. Returns at once; all calls but the first do nothing.
+    package func stop() { stopping.finish() }
+
+    /// Serves until ``stop()`` or the task's cancellation, which mean the same.
+    ///
+    /// - Throws: ``SettingsErrors``, and what keeps the gateway from its start.
     package func run() async throws {
         let began = ContinuousClock.now
         logs.logger.info(
@@ -95,7 +104,7 @@ package struct GatewayService: Service {
         logs.logger.info("stopped")
     }
 
-    /// Serves until a graceful shutdown begins, then lets what is in flight finish.
+    /// Serves until it is to stop, then lets what is in flight finish.
     private func serve(_ gateway: RunningGateway, since began: ContinuousClock.Instant) async {
         let notice = Task { await gateway.reportReadiness(since: began) }
         let looks = Task { await requests.askForLooks(every: RunningGateway.timeBetweenLooks) }
@@ -111,8 +120,7 @@ package struct GatewayService: Service {
                     await gateway.followCertificates()
                 }
             }
-            // Ends by throwing when the task is cancelled instead, which means the same here.
-            try? await gracefulShutdown()
+            for await _ in running {}
             notice.cancel()
             looks.cancel()
             await gateway.drain()

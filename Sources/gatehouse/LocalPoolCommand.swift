@@ -2,9 +2,7 @@ import ArgumentParser
 import FoundationEssentials
 import LocalPool
 import Logging
-import ServiceLifecycle
 import SettingsReader
-import UnixSignals
 
 #if canImport(Glibc)
     import Glibc
@@ -38,14 +36,22 @@ struct LocalPoolCommand: AsyncParsableCommand {
     func run() async throws {
         let logger = Logger(label: "local-pool") { StreamLogHandler.standardError(label: $0) }
         let pool = try reportingErrors { try service(logger) }
-        // Only what goes wrong: starting and stopping is said by the line above and the exit status.
-        var lifecycleLogger = logger
-        lifecycleLogger.logLevel = .error
+        let ends = await ProcessSignals(SIGTERM, SIGINT)
         do {
-            try await ServiceGroup(
-                services: [UntilShutdown(pool: pool)], gracefulShutdownSignals: [.sigterm, .sigint],
-                logger: lifecycleLogger
-            ).run()
+            // Nothing that the pool does is worth waiting for.
+            let wasTold = try await withThrowingTaskGroup(of: Bool.self) { tasks in
+                tasks.addTask {
+                    try await pool.run()
+                    return false
+                }
+                tasks.addTask {
+                    for await _ in ends.all { break }
+                    return true
+                }
+                defer { tasks.cancelAll() }
+                return try await tasks.next() ?? false
+            }
+            guard wasTold else { throw CommandFailure("the listener has closed", status: .cannotRun) }
         } catch let error as LocalPoolAddressError {
             throw CommandFailure("\(error)", status: .cannotRun)
         }
@@ -70,14 +76,5 @@ struct LocalPoolCommand: AsyncParsableCommand {
         } catch let error as SeedError {
             throw CommandFailure("\(error)", status: .invalidConfiguration)
         }
-    }
-}
-
-/// The local pool ends by cancellation; nothing it does is worth waiting for.
-private struct UntilShutdown: Service {
-    let pool: LocalPoolService
-
-    func run() async throws {
-        try await cancelWhenGracefulShutdown { try await pool.run() }
     }
 }

@@ -1,14 +1,13 @@
+internal import Allocator
 internal import ArgumentParser
 internal import FoundationEssentials
 internal import Gateway
 internal import Glibc
 internal import Logging
-internal import ServiceLifecycle
 internal import Settings
 internal import SettingsReader
 internal import Telemetry
 internal import Tracing
-internal import UnixSignals
 
 /// `gatehouse serve`: the gateway itself.
 struct ServeCommand: AsyncParsableCommand {
@@ -36,8 +35,9 @@ struct ServeCommand: AsyncParsableCommand {
     @OptionGroup var options: SettingsOptions
 
     func run() async throws {
+        FreedMemory.keep()
         // From here on a SIGHUP does not end the process.
-        let hangUps = await UnixSignalsSequence(trapping: .sighup)
+        let hangUps = await ProcessSignals(SIGHUP)
         let origin = try options.origin(argument)
         let settings = try origin.load()
         let environment = ProcessInfo.processInfo.environment
@@ -60,21 +60,22 @@ struct ServeCommand: AsyncParsableCommand {
         } onReload: { step in
             notification.report(step)
         }
-        let lifecycle = logs.logger(of: .error)
+        let ends = await ProcessSignals(SIGTERM, SIGINT)
         do {
-            try await ServiceGroup(
-                configuration: ServiceGroupConfiguration(
-                    services: [
-                        .init(service: gateway, successTerminationBehavior: .gracefullyShutdownGroup),
-                        .init(
-                            service: ReloadAtHangUp(hangUps: hangUps, gateway: gateway),
-                            successTerminationBehavior: .ignore),
-                        .init(
-                            service: StoppingNotification(notification: notification),
-                            successTerminationBehavior: .ignore),
-                    ],
-                    gracefulShutdownSignals: [.sigterm, .sigint], logger: lifecycle)
-            ).run()
+            try await withThrowingDiscardingTaskGroup { tasks in
+                tasks.addTask {
+                    await withDiscardingTaskGroup { reloads in
+                        reloads.addTask { for await _ in hangUps.all { gateway.reload() } }
+                        for await _ in ends.all {
+                            reloads.cancelAll()
+                            notification.stopping()
+                            gateway.stop()
+                        }
+                    }
+                }
+                try await gateway.run()
+                tasks.cancelAll()
+            }
         } catch let errors as SettingsErrors {
             logger.critical("cannot run: the configuration has errors", metadata: ["error": "\(errors)"])
             if !settings.logsToStandardError { Self.report(errors) }
@@ -104,14 +105,4 @@ struct ServeCommand: AsyncParsableCommand {
 extension GatewaySettings {
     /// Whether who starts the gateway sees its own log where errors are looked for.
     fileprivate var logsToStandardError: Bool { logging.destination == .standardError }
-}
-
-/// Has the gateway reload at each SIGHUP.
-private struct ReloadAtHangUp: Service {
-    let hangUps: UnixSignalsSequence
-    let gateway: GatewayService
-
-    func run() async {
-        for await _ in hangUps.cancelOnGracefulShutdown() { gateway.reload() }
-    }
 }

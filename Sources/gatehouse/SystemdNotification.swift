@@ -1,7 +1,6 @@
 internal import Admin
 internal import FoundationEssentials
 internal import Glibc
-internal import ServiceLifecycle
 
 /// Tells the service manager how the gateway fares (sd_notify(3)): a datagram to the socket that `NOTIFY_SOCKET` names.
 /// Without a service manager nothing is sent.
@@ -57,16 +56,5 @@ struct SystemdNotification: Sendable {
                 _ = unsafe sendto(socket, bytes, bytes.count, Int32(MSG_NOSIGNAL), pointer, length)
             }
         }
-    }
-}
-
-/// Says that the gateway stops as soon as it is told to.
-struct StoppingNotification: Service {
-    let notification: SystemdNotification
-
-    func run() async {
-        // Ends by throwing when the task is cancelled instead: then there is nothing to say.
-        do { try await gracefulShutdown() } catch { return }
-        notification.stopping()
     }
 }

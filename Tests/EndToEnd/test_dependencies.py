@@ -43,7 +43,7 @@ def test_each_direct_dependency_is_exact(tmp_path):
 
 def test_the_list_of_releases_has_the_exact_versions():
     versions = listed()
-    assert len(PINNED) == 10
+    assert len(PINNED) == 9
     for name, version in PINNED:
         assert versions[name.split("/")[1].lower()] == version
     # Beside those that they bring along.

@@ -12,6 +12,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import threading
 
 import pytest
 from harness import raw
@@ -81,6 +82,33 @@ def test_a_stop_has_time_to_drain():
     assert int(found["TimeoutStopSec"][0]) > 30
     assert found["RestartPreventExitStatus"] == ["64 78"]
     assert found["Type"] == ["notify"]
+
+
+def test_a_hang_up_while_it_drains_is_no_reload(start_gateway, own_recorder):
+    path = f"/tmp/gatehouse-notify-{os.getpid()}"
+    manager = ServiceManager(path)
+    release = threading.Event()
+    own_recorder.on("/recorded/public/slow", lambda exchange: (release.wait(20), exchange.respond(200, b"")))
+    try:
+        gateway = start_gateway(
+            {"upstreams": {"recorder": {"first_byte_timeout": "20s"}}}, environment={"NOTIFY_SOCKET": path})
+        with raw.RawConnection(gateway.port) as connection:
+            connection.send(raw.request_bytes("GET", "/recorded/public/slow"))
+            own_recorder.last("/recorded/public/slow")
+            gateway.process.signal(signal.SIGTERM)
+            wait_until(lambda: manager.heard("STOPPING"), "STOPPING=1")
+            gateway.process.signal(signal.SIGHUP)
+            # A second end comes after it, and is told.
+            gateway.process.signal(signal.SIGINT)
+            wait_until(lambda: manager.heard("STOPPING") >= 2, "the second STOPPING=1")
+            release.set()
+            assert connection.response().status == 200
+        assert gateway.process.wait(10) == 0
+        assert manager.heard("RELOADING") == 0, manager.messages
+    finally:
+        release.set()
+        manager.close()
+        os.unlink(path)
 
 
 @needs_root

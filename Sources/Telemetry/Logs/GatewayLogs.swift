@@ -48,13 +48,6 @@ package final class GatewayLogs: Sendable {
         }
     }
 
-    /// A logger with a least level of its own.
-    package func logger(of level: Logger.Level) -> Logger {
-        Logger(label: "gatehouse") { [application] _ in
-            ApplicationLogHandler(application, level: SharedLogLevel(level))
-        }
-    }
-
     /// Has a crash leave a line on standard error, in the form of its own log. Call it once, at the start.
     package func reportCrashes() { CrashReport.install(format) }
 

@@ -1,0 +1,7 @@
+#ifndef GATEHOUSE_CMALLOC_SHIM_H
+#define GATEHOUSE_CMALLOC_SHIM_H
+
+// Which Swift's Glibc leaves out.
+#include <malloc.h>
+
+#endif
