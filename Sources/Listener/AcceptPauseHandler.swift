@@ -15,9 +15,10 @@ final class AcceptPauseHandler: ChannelInboundHandler {
     private static let pause = TimeAmount.milliseconds(500)
 
     private var resumption: Scheduled<Void>?
+    private var reserve = DescriptorReserve()
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        guard DescriptorReserve.isFree else {
+        guard reserve.isFree() else {
             unwrapInboundIn(data).close(promise: nil)
             return pause(context)
         }

@@ -1,29 +1,52 @@
 internal import Glibc
 
 /// The descriptors that are not for clients' connections.
-enum DescriptorReserve {
+struct DescriptorReserve {
     /// The number of them. A limit below four times that has a quarter in reserve.
     private static let size: rlim_t = 256
+    /// How many of the descriptors that are left stand for one connection that may come uncounted: an HTTP/2 connection
+    /// may take a hundred for its streams' connections to backends, and each listener counts for itself.
+    private static let share = 512
+    /// They may all come when the connections before them have taken what was left.
+    private static let most = 64
 
-    /// Whether none of them is in use.
-    static var isFree: Bool {
+    /// How many connections may come before descriptors are counted again.
+    private var uncounted = 0
+    /// The limit at the last count; it may be changed while the process runs.
+    private var counted: rlim_t = 0
+
+    /// Whether none of them is in use, as far as can be told without counting at each connection, which takes the
+    /// kernel microseconds.
+    mutating func isFree() -> Bool {
         var limit = rlimit()
         guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return true }
-        let forClients = limit.rlim_cur - min(size, limit.rlim_cur / 4)
-        if let inUse { return inUse <= forClients }
+        if uncounted > 0, limit.rlim_cur == counted {
+            uncounted -= 1
+            return true
+        }
+        let left = Self.left(of: limit.rlim_cur)
+        uncounted = min(max(0, left / Self.share), Self.most)
+        counted = limit.rlim_cur
+        return left >= 0
+    }
+
+    /// How many descriptors are left for clients; negative where some of the reserve are in use.
+    private static func left(of limit: rlim_t) -> Int {
+        let forClients = Int(clamping: limit - min(size, limit / 4))
+        if let inUse { return forClients - inUse }
         // The kernel gives out the lowest free number (POSIX.1-2024, open), so one that is opened for a moment shows how
         // many are left. One below it that is being closed by another thread makes that too many.
         let next = unsafe open("/dev/null", O_RDONLY | O_CLOEXEC)
-        guard next >= 0 else { return ![EMFILE, ENFILE].contains(errno) }
+        guard next >= 0 else { return [EMFILE, ENFILE].contains(errno) ? -1 : 0 }
         close(next)
-        return rlim_t(next) < forClients
+        return forClients - 1 - Int(next)
     }
 
     /// How many descriptors the process has, with those that are about to be closed; nil where the kernel does not say.
     /// Since Linux 6.2 the size of this directory is their number (proc_pid_fd(5)).
-    private static var inUse: rlim_t? {
+    private static var inUse: Int? {
         var status = stat()
         guard unsafe stat("/proc/self/fd", &status) == 0, status.st_size > 0 else { return nil }
-        return rlim_t(status.st_size)
+        return Int(status.st_size)
     }
 }

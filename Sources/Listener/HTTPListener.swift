@@ -50,12 +50,13 @@ package final class HTTPListener: Sendable {
             .serverChannelOption(.maxMessagesPerRead, value: 256)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .serverChannelOption(.autoRead, value: accepts)
+            // On Linux accepted sockets have it from the listening one; an end-to-end test reads it from one.
+            .serverChannelOption(.tcpOption(.tcp_nodelay), value: 1)
             .serverChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     try channel.pipeline.syncOperations.addHandler(AcceptPauseHandler())
                 }
             }
-            .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
             .childChannelInitializer { channel in
                 guard let set = accepted[ObjectIdentifier(channel.eventLoop)]?.value else {
                     return channel.eventLoop.makeFailedFuture(ChannelError.eof)

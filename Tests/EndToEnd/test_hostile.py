@@ -1,5 +1,6 @@
 """Clients and backends that are slow, split their bytes oddly or go away: nobody hangs, nothing is cut short."""
 
+import contextlib
 import json
 import os
 import resource
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from harness.backend import Exchange, answer, silence
+from harness.h2raw import H2Connection, request
 from harness.process import wait_until
 from harness.raw import RawConnection, exchange, request_bytes
 
@@ -230,3 +232,32 @@ def test_without_descriptors_accepting_pauses_and_recovers(start_gateway, own_re
     for client in clients:
         client.close()
     wait_until(lambda: exchange(gateway.port, "GET", "/recorded/public/x").status == 200, "an answer again")
+
+
+def test_streams_that_take_a_descriptor_each_leave_the_reserve(start_gateway, own_recorder):
+    gateway = start_gateway({"threads": 1, "upstreams": {"recorder": {"first_byte_timeout": "60s"}}})
+    path, released = "/recorded/public/held", threading.Event()
+
+    def hold(backend: Exchange) -> None:
+        assert released.wait(60)
+        backend.respond(200)
+
+    own_recorder.on(path, hold)
+    resource.prlimit(gateway.process.pid, resource.RLIMIT_NOFILE, (1024, 1024))
+
+    def in_use() -> int:
+        return len(os.listdir(f"/proc/{gateway.process.pid}/fd"))
+
+    with contextlib.ExitStack() as stack:
+        held = []
+        while in_use() <= 768:
+            connection = stack.enter_context(H2Connection(gateway.port, timeout=20))
+            held += [(connection, connection.open(request("GET", path))) for _ in range(100)]
+            wait_until(lambda: len(own_recorder.requests_to(path)) == len(held), "all requests at the backend")
+        # One more may come before descriptors are counted. From then on they are closed as soon as they are accepted.
+        refused = [stack.enter_context(H2Connection(gateway.port, timeout=20)).read() is None for _ in range(4)]
+        assert refused[1:] == [True] * 3
+        released.set()
+        assert {connection.response(stream).status for connection, stream in held} == {200}
+    assert gateway.process.exit_status is None
+    wait_until(lambda: exchange(gateway.port, "GET", "/recorded/public/x").status == 200, "an answer again", seconds=30)

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import socket
 import threading
 import time
 
@@ -11,6 +12,7 @@ from harness import raw
 from harness.account import bearer
 from harness.backend import answer
 from harness.process import wait_until
+from harness.sockets import connected_to
 
 
 def test_a_connection_is_kept_alive(gateway, recorder):
@@ -25,6 +27,14 @@ def test_connection_close_is_honoured(gateway, recorder):
     with raw.RawConnection(gateway.port) as connection:
         assert connection.request("GET", "/recorded/public/last", {"Connection": "close"}).status == 200
         assert connection.is_closed_by_peer()
+
+
+def test_a_small_response_is_not_held_back_for_an_acknowledgement(gateway):
+    """RFC 9293 §3.7.4: Nagle's algorithm would hold a second small segment back."""
+    with raw.RawConnection(gateway.port) as connection:
+        connection.request("GET", "/recorded/public/x")
+        with connected_to(gateway.process, connection.socket) as accepted:
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 def test_http_1_0_gets_its_answer_and_the_end_of_the_connection(gateway, recorder):
