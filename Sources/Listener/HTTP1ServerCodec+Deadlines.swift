@@ -3,7 +3,7 @@ internal import NIOCore
 
 /// The deadlines of a connection, and the ways to end it.
 extension HTTP1ServerCodec {
-    /// How long a client may take to say goodbye on a connection that has nothing more for it.
+    /// How long a connection that has nothing more for its client may last, whatever keeps it from being closed.
     static let farewell = TimeAmount.seconds(2)
 
     /// About how long a response's head is, and how much must have been written to look what of it waits.

@@ -1,6 +1,7 @@
 """Issue 3, item 1: TLS on the listener, seen with Python's ssl (OpenSSL) and httpx."""
 
 import json
+import os
 import socket
 import ssl
 import struct
@@ -10,6 +11,7 @@ import pytest
 from harness import raw
 from harness.certificates import Authority
 from harness.gateway import check, gateway_config
+from harness.pour import Progress
 from harness.process import free_port, wait_until
 
 
@@ -303,6 +305,32 @@ def test_bodies_pass_both_ways(start_gateway, authority, own_recorder, http2):
         answer = client.post(f"https://127.0.0.1:{gateway.port}/recorded/public/mirror", content=body)
     assert (answer.status_code, answer.http_version) == (200, "HTTP/2" if http2 else "HTTP/1.1")
     assert answer.content == body
+
+
+def test_a_slow_client_that_asked_to_close_gets_its_response_whole(start_gateway, authority, own_recorder):
+    body, sent = os.urandom(1 << 20) * 8, Progress()
+
+    def respond(backend) -> None:
+        backend.send(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body))
+        for piece in sent.counted(body):
+            backend.send(piece)
+
+    own_recorder.on("/recorded/public/large", respond)
+    gateway = start_gateway(tls_listener(authority.issue("api.test")))
+    connected = socket.socket()
+    connected.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    connected.connect(("127.0.0.1", gateway.port))
+    connected.settimeout(10)
+    with client_context(authority).wrap_socket(connected, server_hostname="api.test") as tls:
+        tls.sendall(b"GET /recorded/public/large HTTP/1.1\r\nHost: api.test\r\nConnection: close\r\n\r\n")
+        wait_until(lambda: sent.count and sent.stands_still(), "the gateway to hold what it cannot send", interval=0.2)
+        received = b""
+        while sent.count < len(body):
+            received += tls.recv(65536)
+        # The gateway has the whole body now, and more time passes than a client's goodbye may take.
+        wait_until(sent.stands_still, "half a second in which nothing comes from the backend", interval=0.5)
+        received += b"".join(iter(lambda: tls.recv(65536), b""))
+    assert received.partition(b"\r\n\r\n")[2] == body
 
 
 def test_connections_end_in_order_when_the_gateway_stops(start_gateway, authority):

@@ -44,6 +44,7 @@ package final class PendingChallenges: Sendable {
             certificateChain: identity.chain, privateKey: identity.key)
         configuration.minimumTLSVersion = .tlsv12
         configuration.applicationProtocols = [tlsProtocol]
+        configuration.shutdownTimeout = ListenerTLS.shutdownTimeout
         return try? NIOSSLContext(configuration: configuration)
     }
 

@@ -83,7 +83,7 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
     /// The connection's window, of a megabyte, in segments of the least size that IPv4 asks for (536 bytes, RFC 9293
     /// §3.7.1).
     private static let mostStoredParts = 2_048
-    /// How long a client may take to say goodbye on a connection that has nothing more for it.
+    /// How long a connection that has nothing more for its client may last, whatever keeps it from being closed.
     private static let farewell = TimeAmount.seconds(2)
     private static let announcement = TimeAmount.seconds(1)
     private static let drainPing: UInt64 = 0x6472_6169_6E00

@@ -105,6 +105,11 @@ package final class ListenerTLS: Sendable {
         .TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, .TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
     ]
 
+    /// How long a client that has been told the end may take to say the same. Nothing waits for its answer: a client that
+    /// still sends is read from before the connection is closed; see ``Lingering``. The handler and its buffers, 50 KB,
+    /// are kept for this time even where the client's connection goes at once.
+    static let shutdownTimeout = TimeAmount.milliseconds(100)
+
     private static func makeContext(
         _ first: TLSIdentity?, beside identities: [TLSIdentity], _ parameters: TLSParameters,
         _ authorities: [NIOSSLCertificate]?
@@ -138,8 +143,7 @@ package final class ListenerTLS: Sendable {
         if identity == nil { configuration.certificateVerification = .none }
         configuration.minimumTLSVersion = parameters.minimumVersion == .tls13 ? .tlsv13 : .tlsv12
         configuration.cipherSuiteValues = cipherSuites
-        // How long a client that has been told the end may take to say the same.
-        configuration.shutdownTimeout = .seconds(2)
+        configuration.shutdownTimeout = shutdownTimeout
         configuration.applicationProtocols = parameters.offersHTTP2 ? ["h2", "http/1.1"] : ["http/1.1"]
         if let authorities {
             configuration.trustRoots = .certificates(authorities)

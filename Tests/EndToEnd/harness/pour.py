@@ -101,3 +101,27 @@ class Reader:
         self._thread.join(seconds)
         assert not self._thread.is_alive(), "the peer has not closed"
 
+
+class Progress:
+    """A count, and whether it stands still."""
+
+    def __init__(self):
+        self._lock = threading.Lock()
+        self.count = 0
+        self._seen = -1
+
+    def add(self, count: int) -> None:
+        with self._lock:
+            self.count += count
+
+    def stands_still(self) -> bool:
+        """Whether nothing was added since the last look."""
+        before, self._seen = self._seen, self.count
+        return before == self._seen
+
+    def counted(self, body: bytes, piece: int = 16_000) -> Iterator[bytes]:
+        """A body in pieces, each of which is added when the next one is asked for."""
+        for start in range(0, len(body), piece):
+            part = body[start : start + piece]
+            yield part
+            self.add(len(part))
