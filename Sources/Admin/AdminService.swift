@@ -28,7 +28,7 @@ package final class AdminService: RequestService {
         self.changes = changes
     }
 
-    func begin(_ request: InboundRequest, _ writer: consuming ResponseWriter) -> any ExchangeSink {
+    func begin(_ request: consuming InboundRequest, _ writer: consuming ResponseWriter) -> any ExchangeSink {
         let call = AdminCall(request.head.method, path: request.head.path ?? "")
         let token: AdminToken?
         switch admission(of: call, request) {

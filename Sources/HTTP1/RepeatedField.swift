@@ -10,7 +10,10 @@ package struct RepeatedField: Sendable {
     /// The bytes of the longest value that is kept.
     private static let maximumLength = 4096
 
+    /// Nil where none is kept.
     package private(set) var field: HTTPField?
+    /// Whether one is. To ask for it copies nothing.
+    private(set) var keepsField = false
     private var hasComeBefore = false
 
     package init() {}
@@ -23,7 +26,8 @@ package struct RepeatedField: Sendable {
     }
 
     package mutating func keep(_ field: HTTPField, length: Int) {
-        self.field = hasComeBefore && length <= Self.maximumLength ? field : nil
+        keepsField = hasComeBefore && length <= Self.maximumLength
+        self.field = keepsField ? field : nil
         hasComeBefore = true
     }
 

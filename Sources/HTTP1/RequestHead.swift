@@ -35,10 +35,11 @@ package struct RequestHeadParser: Sendable {
     package private(set) var isInHead = false
 
     /// Whether something of a request is kept for those that follow soon.
-    package var remembers: Bool { repeated.field != nil }
+    package private(set) var remembers = false
 
     package mutating func forget() {
         repeated.forget()
+        remembers = false
     }
 
     /// Takes the next head from `buffer`, or nothing when it is not complete.
@@ -70,6 +71,7 @@ package struct RequestHeadParser: Sendable {
         checked = 0
         hasSkippedLine = false
         isInHead = false
+        remembers = repeated.keepsField
         return head
     }
 

@@ -2,7 +2,7 @@ package import HTTPTypes
 package import NIOCore
 
 /// Reads one request's response out of a backend's bytes, part by part, whatever pieces they come in.
-package struct ResponseReader: Sendable {
+package struct ResponseReader: ~Copyable, Sendable {
     package enum Part: Sendable {
         /// `101 Switching Protocols` or a final response's head.
         case head(ResponseHead)
@@ -73,6 +73,9 @@ package struct ResponseReader: Sendable {
     package mutating func keepRest() {
         input = input.readableBytes > 0 ? ByteBuffer(bytes: input.readableBytesView) : ByteBuffer()
     }
+
+    /// Lets go of what is left, and of the larger buffer it was received in.
+    package mutating func dropRest() { input = ByteBuffer() }
 
     /// After `101 Switching Protocols`: all that follows is passed through.
     package mutating func becomeTunnel() {

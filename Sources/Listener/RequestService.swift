@@ -47,7 +47,7 @@ package enum ConnectionRefusal: String, CaseIterable, Sendable {
 /// Answers requests on one event loop.
 package protocol RequestService: AnyObject {
     /// Takes a request. The parts after the head go to the returned sink.
-    func begin(_ request: InboundRequest, _ writer: consuming ResponseWriter) -> any ExchangeSink
+    func begin(_ request: consuming InboundRequest, _ writer: consuming ResponseWriter) -> any ExchangeSink
 
     /// The response to bytes that never became a request. Writes the log line of it.
     func refuse(_ fault: ListenerFault, peer: String) -> (HTTPResponse, ByteBuffer)

@@ -17,7 +17,7 @@ extension Exchange: UpstreamResponseReceiver {
             return refuse(Refusal(.internalFailure, reason: .request(.routeWithoutUpstream)))
         }
         log.upstreamIndex = index
-        if let grant = permit.webSocket { return openWebSocket(permit, grant, upstream: index) }
+        if permit.isWebSocket, let grant = permit.webSocket { return openWebSocket(permit, grant, upstream: index) }
         let bodyLimit = treatment?.bodyLimit ?? .max
         guard !request.body.exceeds(bodyLimit) else { return refuseLargeBody() }
         let framing = collected.map { .length($0.readableBytes) } ?? framing

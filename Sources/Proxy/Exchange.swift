@@ -37,12 +37,11 @@ final class Exchange {
     /// The client's next bytes may be no request.
     var closesConnection = false
 
-    init(_ inbound: InboundRequest, _ writer: consuming ResponseWriter, service: LoopService) {
+    init(_ inbound: consuming InboundRequest, _ writer: consuming ResponseWriter, service: LoopService) {
         self.service = service
         var request = inbound
         let origin = service.proxies(of: request)?.origin(peer: request.peer, request.head.headerFields)
         if let scheme = origin?.scheme { request.head.scheme = scheme }
-        self.request = request
         let now = WallClock.milliseconds()
         self.log = ExchangeLog(
             requestID: service.requestID(of: request.head, at: now), clientAddress: origin?.client ?? request.peer,
@@ -50,6 +49,7 @@ final class Exchange {
         self.demand = writer.bodyDemand
         self.writer = consume writer
         self.state = ExchangeState(hasBody: request.body != .none)
+        self.request = consume request
         service.metrics.requestBegan()
     }
 

@@ -6,7 +6,7 @@ internal import Telemetry
 internal import Upstream
 
 /// The course of one request, gathered for its log line and the metrics.
-struct ExchangeLog {
+struct ExchangeLog: ~Copyable {
     let requestID: String
     /// The client's address: the connection's peer, or the one that a trusted proxy says.
     let clientAddress: String

@@ -80,7 +80,7 @@ package final class LoopGateway: RequestService {
 
     // MARK: RequestService
 
-    func begin(_ request: InboundRequest, _ writer: consuming ResponseWriter) -> any ExchangeSink {
+    func begin(_ request: consuming InboundRequest, _ writer: consuming ResponseWriter) -> any ExchangeSink {
         current.begin(request, writer)
     }
 

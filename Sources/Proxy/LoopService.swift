@@ -81,21 +81,23 @@ final class LoopService {
 
     // MARK: Requests
 
-    func begin(_ request: InboundRequest, _ writer: consuming ResponseWriter) -> any ExchangeSink {
+    func begin(_ request: consuming InboundRequest, _ writer: consuming ResponseWriter) -> any ExchangeSink {
         watch.workBegan()
         let hasRoom = plan.requestsInFlight.begin(limit: plan.requestLimit)
-        var request = request
-        let undecidable = request.authorization.flatMap { replace(&request, byTheOriginalFor: $0) }
+        var undecidable: Refusal?
+        if let authorization = request.authorization {
+            undecidable = replace(&request, byTheOriginalFor: authorization)
+        }
         let exchange = Exchange(request, writer, service: self)
         if !hasRoom {
             exchange.turnAway()
         } else if !countsAddress(of: exchange) {
             exchange.turnAddressAway()
-        } else if let response = request.challengeResponse {
+        } else if let response = exchange.request.challengeResponse {
             exchange.answerChallenge(response)
-        } else if request.isMisdirected {
+        } else if exchange.request.isMisdirected {
             exchange.refuse(.misdirected())
-        } else if let port = request.httpsPort, !exchange.isSecure {
+        } else if let port = exchange.request.httpsPort, !exchange.isSecure {
             exchange.redirectToHTTPS(port: port)
         } else if let undecidable {
             exchange.refuse(undecidable)
@@ -209,7 +211,7 @@ final class LoopService {
     }
 
     /// Counts and logs a request that has ended.
-    func record(_ log: ExchangeLog, of request: InboundRequest, endedAt now: NIODeadline) {
+    func record(_ log: borrowing ExchangeLog, of request: InboundRequest, endedAt now: NIODeadline) {
         count(log, isSafe: request.head.method.isSafe, duration: log.duration(of: request, endedAt: now))
         let isTraced = log.trace?.isSampled == true
         let isError = log.reason != nil || log.status >= 500
@@ -224,20 +226,22 @@ final class LoopService {
     }
 
     /// The server that had the request last.
-    private func server(of log: ExchangeLog) -> UpstreamServer? {
+    private func server(of log: borrowing ExchangeLog) -> UpstreamServer? {
         guard let upstream = log.upstreamIndex, let number = log.serverNumber else { return nil }
         return plan.upstreams[upstream].settings.servers[number]
     }
 
     /// The server that had the request last, as metrics number it, and how long it took.
-    private func serverPart(of log: ExchangeLog) -> (number: Int, duration: Int64)? {
+    private func serverPart(of log: borrowing ExchangeLog) -> (number: Int, duration: Int64)? {
         guard let upstream = log.upstreamIndex, let number = log.serverNumber,
             let duration = log.backendMicroseconds
         else { return nil }
         return (firstServers[upstream] + number, duration)
     }
 
-    private func end(_ trace: ExchangeTrace, _ record: AccessRecord, _ log: ExchangeLog, of request: InboundRequest) {
+    private func end(
+        _ trace: ExchangeTrace, _ record: AccessRecord, _ log: borrowing ExchangeLog, of request: InboundRequest
+    ) {
         var spans = RequestSpans(record: record, ids: trace.ids, parentID: trace.parentID)
         spans.scheme = request.head.scheme
         spans.pattern = log.routeIndex.map { plan.gate.routes.routes[$0].pattern.text }
@@ -246,7 +250,7 @@ final class LoopService {
         tracer?.end(spans, trace, log, receivedAt: request.receivedAt)
     }
 
-    private func count(_ log: ExchangeLog, isSafe: Bool, duration: Int64) {
+    private func count(_ log: borrowing ExchangeLog, isSafe: Bool, duration: Int64) {
         plan.requestsInFlight.end(log.addressSlots)
         metrics.requestEnded(
             route: log.routeIndex, isSafe: isSafe, status: log.status, duration: duration,

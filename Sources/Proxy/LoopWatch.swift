@@ -19,50 +19,66 @@ final class LoopWatch {
 
     private let eventLoop: any EventLoop
     private let metrics: LoopMetrics
-    private let delay = RunQueueDelay()
-    private var delayed: Int64 = 0
+    /// How long the loop's thread has been ready to run while the processors were busy with others, in nanoseconds.
+    private let delay: () -> Int64
+    /// At the last look, or when work came after it.
+    private var delayed: Int64
+    private var due = NIODeadline.now() + LoopWatch.interval
     private var quiet = 0
     private var isIdle = false
-    private var due = NIODeadline.now()
     private var next: Scheduled<Void>?
 
+    /// - Parameter delay: nil: the kernel's count; 0 where it keeps none.
     /// - Precondition: on the loop's thread.
-    init(_ eventLoop: any EventLoop, metrics: LoopMetrics) {
+    init(_ eventLoop: any EventLoop, metrics: LoopMetrics, delay: (() -> Int64)? = nil) {
         eventLoop.preconditionInEventLoop()
         self.eventLoop = eventLoop
         self.metrics = metrics
-        look()
+        let counted = RunQueueDelay()
+        self.delay = delay ?? { counted?.nanoseconds() ?? 0 }
+        delayed = self.delay()
+        schedule()
     }
 
     /// Work has come for the loop: a connection, a request, or bytes of a WebSocket.
     func workBegan() {
         quiet = 0
         guard isIdle, next != nil else { return }
-        let now = NIODeadline.now()
-        // A look that is late already comes in this tick.
-        guard now < due else { return }
-        next?.cancel()
         isIdle = false
-        delayed = delay?.nanoseconds() ?? 0
-        schedule(now + Self.interval)
+        // A look that is late comes in this tick or the next one. Until now others had the processors, or the loop was
+        // stalled; what keeps it from here on is measured anew.
+        let isLate = NIODeadline.now() >= due
+        countStall()
+        due = .now() + Self.interval
+        guard !isLate else { return }
+        next?.cancel()
+        schedule()
     }
 
-    private func look() {
+    /// Counts a stall since the last look, if there was one.
+    ///
+    /// - Returns: whether there was.
+    @discardableResult
+    private func countStall() -> Bool {
         let now = NIODeadline.now()
-        let delayed = delay?.nanoseconds() ?? 0
+        let delayed = delay()
         let own = now - due - .nanoseconds(delayed - self.delayed)
         self.delayed = delayed
         // The stall may have begun as soon as the last look was over.
-        let isStall = own + Self.interval > Self.limit
-        if isStall { metrics.stalled(microseconds: own.nanoseconds / 1000) }
-        // A stall seldom comes alone.
-        quiet = isStall || metrics.hasWork ? 0 : quiet + 1
-        isIdle = quiet > Self.quietLooks
-        schedule(now + (isIdle ? Self.idleInterval : Self.interval))
+        guard own + Self.interval > Self.limit else { return false }
+        metrics.stalled(microseconds: own.nanoseconds / 1000)
+        return true
     }
 
-    private func schedule(_ due: NIODeadline) {
-        self.due = due
+    private func look() {
+        // A stall seldom comes alone.
+        quiet = countStall() || metrics.hasWork ? 0 : quiet + 1
+        isIdle = quiet > Self.quietLooks
+        due = .now() + (isIdle ? Self.idleInterval : Self.interval)
+        schedule()
+    }
+
+    private func schedule() {
         let bound = NIOLoopBound(self, eventLoop: eventLoop)
         next = eventLoop.scheduleTask(deadline: due) { bound.value.look() }
     }

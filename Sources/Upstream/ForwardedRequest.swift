@@ -22,20 +22,22 @@ package struct ForwardedRequest {
     ///   - webSocketKey: asks the backend to make a WebSocket of the connection, which the permit must allow.
     ///   - buffer: what to write into; its contents are of no more use.
     package init(
-        _ permit: borrowing Permit, framing: BodyFraming, upstream: UpstreamSettings, webSocketKey: String? = nil,
-        buffer: consuming ByteBuffer = ByteBuffer()
+        _ permit: borrowing Permit, framing: BodyFraming, upstream: @autoclosure () -> UpstreamSettings,
+        webSocketKey: String? = nil, buffer: consuming ByteBuffer = ByteBuffer()
     ) {
         self.framing = framing
-        self.webSocketKey = permit.webSocket == nil ? nil : webSocketKey
-        self.isHead = permit.request.method == .head
+        self.webSocketKey = permit.isWebSocket ? webSocketKey : nil
+        // RFC 8441 §5: what is an extended CONNECT over HTTP/2 is a GET over HTTP/1.1.
+        let method = permit.isWebSocket ? .get : permit.request.method
+        self.isHead = method == .head
         self.isIdempotent =
-            switch Self.method(permit) {
+            switch method {
             case .get, .head, .put, .delete, .options: true
             default: false
             }
         buffer.clear(minimumCapacity: 1024)
-        let authority = permit.request.authority ?? upstream.servers.first?.authority ?? ""
-        takesTrailers = Self.write(permit, authority, framing, webSocketKey: self.webSocketKey, to: &buffer)
+        let authority = permit.request.authority ?? upstream().servers.first?.authority ?? ""
+        takesTrailers = Self.write(permit, method, authority, framing, webSocketKey: self.webSocketKey, to: &buffer)
         self.head = buffer
     }
 
@@ -52,18 +54,13 @@ package struct ForwardedRequest {
         return spent
     }
 
-    /// RFC 8441 §5: what is an extended CONNECT over HTTP/2 is a GET over HTTP/1.1.
-    private static func method(_ permit: borrowing Permit) -> HTTPRequest.Method {
-        permit.webSocket == nil ? permit.request.method : .get
-    }
-
     /// - Returns: ``takesTrailers``.
     private static func write(
-        _ permit: borrowing Permit, _ authority: String, _ framing: BodyFraming, webSocketKey: String?,
-        to head: inout ByteBuffer
+        _ permit: borrowing Permit, _ method: HTTPRequest.Method, _ authority: String, _ framing: BodyFraming,
+        webSocketKey: String?, to head: inout ByteBuffer
     ) -> Bool {
         var takesTrailers = false
-        let (method, target) = (method(permit), permit.target)
+        let target = permit.target
         let texts = method.rawValue.utf8.count + target.utf8.count + authority.utf8.count
         head.write(atMost: texts + 64) { head in
             head.write(method.rawValue)

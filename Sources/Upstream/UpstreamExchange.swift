@@ -282,6 +282,9 @@ package final class UpstreamExchange: CurlDeparture {
         patience = .distantFuture
         receiver = nil
         outbound.drop()
+        // The loop receives the next response in the same buffer, unless somebody else holds it. TLS is asked for more
+        // before the connection is given back, and takes another one for that.
+        response.dropRest()
         pool.recycle(request.takeHead())
         if let connection {
             self.connection = nil

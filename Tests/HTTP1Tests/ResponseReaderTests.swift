@@ -4,8 +4,14 @@ import Testing
 
 @testable import HTTP1
 
+/// The parts of a response, and the reader behind them.
+private struct Reading: ~Copyable {
+    let parts: [String]
+    let reader: ResponseReader
+}
+
 /// All parts that `text` makes when it comes in pieces of `step` bytes, as text.
-private func read(_ text: String, step: Int, toHead: Bool = false) throws -> (parts: [String], reader: ResponseReader) {
+private func read(_ text: String, step: Int, toHead: Bool = false) throws -> Reading {
     var reader = ResponseReader(toHead: toHead)
     var parts: [String] = []
     var rest = Array(text.utf8)[...]
@@ -26,7 +32,7 @@ private func read(_ text: String, step: Int, toHead: Bool = false) throws -> (pa
         }
         reader.keepRest()
     }
-    return (parts, reader)
+    return Reading(parts: parts, reader: reader)
 }
 
 @Suite struct ResponseReaderTests {
@@ -46,22 +52,26 @@ private func read(_ text: String, step: Int, toHead: Bool = false) throws -> (pa
 
     @Test("A response is the same in whatever pieces it comes", arguments: responses, [1, 2, 3, 7, 1000])
     func pieces(_ response: (text: String, parts: [String]), step: Int) throws {
-        let (parts, reader) = try read(response.text, step: step)
-        #expect(parts == response.parts)
-        #expect(!reader.hasRest)
+        let reading = try read(response.text, step: step)
+        #expect(reading.parts == response.parts)
+        let hasRest = reading.reader.hasRest
+        #expect(!hasRest)
     }
 
     @Test("A response that ends with its connection says so")
     func untilClose() throws {
-        #expect(try read("HTTP/1.1 200 OK\r\n\r\n", step: 5).reader.isUntilClose)
-        #expect(try !read("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n", step: 5).reader.isUntilClose)
+        let endsWithIt = try read("HTTP/1.1 200 OK\r\n\r\n", step: 5).reader.isUntilClose
+        #expect(endsWithIt)
+        let endsBefore = try !read("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n", step: 5).reader.isUntilClose
+        #expect(endsBefore)
     }
 
     @Test("Bytes behind a response are noticed, and are no part of it")
     func rest() throws {
-        let (parts, reader) = try read("HTTP/1.1 204 No Content\r\n\r\nHTTP/1.1 200 OK\r\n\r\n", step: 1000)
-        #expect(parts == ["204", "end"])
-        #expect(reader.hasRest)
+        let reading = try read("HTTP/1.1 204 No Content\r\n\r\nHTTP/1.1 200 OK\r\n\r\n", step: 1000)
+        #expect(reading.parts == ["204", "end"])
+        let hasRest = reading.reader.hasRest
+        #expect(hasRest)
     }
 
     @Test("What follows 101 goes through a tunnel as it is")

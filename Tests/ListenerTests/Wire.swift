@@ -162,7 +162,7 @@ final class ScriptedService: RequestService {
         self.onBegin = onBegin
     }
 
-    func begin(_ request: InboundRequest, _ writer: consuming ResponseWriter) -> any ExchangeSink {
+    func begin(_ request: consuming InboundRequest, _ writer: consuming ResponseWriter) -> any ExchangeSink {
         let exchange = ScriptedExchange(request, writer)
         exchanges.append(exchange)
         onBegin(exchange)
@@ -208,7 +208,7 @@ final class ScriptedExchange: ExchangeSink {
     private var writer: ResponseWriter?
     private var bodyWriter: ResponseBodyWriter?
 
-    init(_ request: InboundRequest, _ writer: consuming ResponseWriter) {
+    init(_ request: consuming InboundRequest, _ writer: consuming ResponseWriter) {
         self.request = request
         self.demand = writer.bodyDemand
         self.writer = consume writer

@@ -29,6 +29,8 @@ struct Outcome: Sendable, Equatable {
 final class Receiver: UpstreamResponseReceiver {
     private(set) var outcome = Outcome()
     private(set) var bodyBytes = 0
+    /// Where the last part of the body was in memory.
+    private(set) var bodyAddress: UInt?
     private(set) var ends = 0
     private let done: EventLoopPromise<Outcome>
     var clientHash: UInt64 = 0
@@ -47,6 +49,7 @@ final class Receiver: UpstreamResponseReceiver {
 
     func upstreamSent(_ body: ByteBuffer) {
         bodyBytes += body.readableBytes
+        bodyAddress = body.withUnsafeReadableBytes { UInt(bitPattern: $0.baseAddress) }
         outcome.body += String(buffer: body)
         onBody()
     }

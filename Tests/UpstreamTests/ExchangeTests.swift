@@ -20,6 +20,20 @@ struct ExchangeTests {
         }
     }
 
+    @Test("An exchange that has ended holds no buffer: the next response is received in the same one")
+    func buffer() async throws {
+        try await Client.with([[.ok, .ok]]) { client async throws in
+            for name in ["first", "second"] {
+                let outcome = try await client.begin(name: name).get()
+                #expect(outcome.body == "ok")
+            }
+            let first = try await client.on("first") { _, receiver in receiver.bodyAddress }
+            let second = try await client.on("second") { _, receiver in receiver.bodyAddress }
+            #expect(first != nil)
+            #expect(first == second)
+        }
+    }
+
     @Test("Exchanges at the same time have a connection each, and the last one back is used first")
     func parallel() async throws {
         let slow = Step.answer("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nslow", await: "never")

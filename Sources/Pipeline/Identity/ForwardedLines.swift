@@ -4,7 +4,7 @@ internal import Encoding
 ///
 /// Nothing of what a client sent under these names is kept (``InboundFields`` removes it). The client is the peer of
 /// the connection, unless that is a trusted proxy: see ``TrustedProxies``.
-struct ForwardedLines {
+struct ForwardedLines: ~Copyable {
     /// The client's IP address as text.
     var peer: String
     /// `http` or `https`.

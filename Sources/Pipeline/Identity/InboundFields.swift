@@ -6,7 +6,7 @@ internal import HTTPTypes
 /// Removed are hop-by-hop fields, everything in the namespace of the gateway's identity headers however it is spelt,
 /// what backends take for path, host, scheme, method, client address or identity (``TrustedHeader``), look-alikes, and
 /// AWS request signing. Everything else passes, also names that merely contain `_`, `.` or another symbol.
-struct InboundFields: Sendable {
+final class InboundFields: Sendable {
     /// The identity headers' prefix, normalised; never empty.
     private let namespace: String
     private let namespaceFirst: UInt8

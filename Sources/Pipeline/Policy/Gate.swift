@@ -59,7 +59,10 @@ package struct RequestContext {
 package typealias TokenCache = VerifiedTokenCache<[UInt8]>
 
 /// The pure part of a request's way: Cognito guard, route, policy, verification, identity.
-package struct Gate: Sendable {
+///
+/// A class that never changes: to copy a value of this many references, as each request would, takes a thousand
+/// instructions.
+package final class Gate: Sendable {
     package let routes: RouteTable
     package let verifier: TokenVerifier
     private let cognito: CognitoGuard

@@ -18,6 +18,8 @@ package struct Permit: ~Copyable {
     package let subject: String?
     /// Whether the backend may turn the request into a WebSocket.
     package let webSocket: WebSocketGrant?
+    /// The same. To ask for it copies nothing.
+    package let isWebSocket: Bool
     private let rule: RouteRule
     private let connectionOptions: [String]
     private let dropsAuthorization: Bool
@@ -34,6 +36,7 @@ package struct Permit: ~Copyable {
         self.lines = lines
         self.identity = identity
         self.subject = subject
+        self.isWebSocket = webSocket != nil
         self.webSocket = webSocket
         self.rule = rule
         self.connectionOptions = rule.inbound.connectionOptions(of: request.headerFields)
@@ -45,7 +48,7 @@ package struct Permit: ~Copyable {
     package func passes(_ field: HTTPField) -> Bool {
         if field.name == .contentLength { return false }
         // Written anew as well, being the gateway's own over HTTP/2.
-        if webSocket != nil, field.name == .secWebSocketKey { return false }
+        if isWebSocket, field.name == .secWebSocketKey { return false }
         if dropsAuthorization, field.name == .authorization { return false }
         if !replaced.isEmpty, replaced.contains(field.name) { return false }
         return rule.inbound.passes(field, connectionOptions: connectionOptions)

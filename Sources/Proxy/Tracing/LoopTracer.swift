@@ -55,7 +55,7 @@ final class LoopTracer {
     }
 
     /// A sampled request has come to its end.
-    func end(_ spans: RequestSpans, _ trace: ExchangeTrace, _ log: ExchangeLog, receivedAt: NIODeadline) {
+    func end(_ spans: RequestSpans, _ trace: ExchangeTrace, _ log: borrowing ExchangeLog, receivedAt: NIODeadline) {
         func part(_ span: UInt64, _ start: NIODeadline, _ microseconds: Int64) -> RequestSpans.Part {
             RequestSpans.Part(
                 spanID: span, start: max(0, (start - receivedAt).nanoseconds / 1000), duration: microseconds)

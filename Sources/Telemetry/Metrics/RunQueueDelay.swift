@@ -2,7 +2,7 @@ internal import Glibc
 
 /// How long a thread has been ready to run while the processors were busy with others: the second number of
 /// /proc/thread-self/schedstat (sched-stats in the kernel's documentation).
-package struct RunQueueDelay: ~Copyable {
+package final class RunQueueDelay {
     private let descriptor: CInt
 
     /// For the thread that calls; nil where the kernel does not keep count.

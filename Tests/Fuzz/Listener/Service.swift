@@ -23,7 +23,7 @@ final class FuzzService: RequestService {
         loop.assumeIsolatedUnsafeUnchecked().execute(body)
     }
 
-    func begin(_ request: InboundRequest, _ writer: consuming ResponseWriter) -> any ExchangeSink {
+    func begin(_ request: consuming InboundRequest, _ writer: consuming ResponseWriter) -> any ExchangeSink {
         FuzzExchange(self, request, writer)
     }
 
@@ -73,7 +73,7 @@ final class FuzzExchange: ExchangeSink {
     private var body: [UInt8] = []
     private var partsLeft = 0
 
-    init(_ service: FuzzService, _ request: InboundRequest, _ writer: consuming ResponseWriter) {
+    init(_ service: FuzzService, _ request: consuming InboundRequest, _ writer: consuming ResponseWriter) {
         self.service = service
         path = request.head.path ?? ""
         demand = writer.bodyDemand
