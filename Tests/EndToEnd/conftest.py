@@ -1,5 +1,6 @@
 """Fixtures: the release binary, LocalPool, uvicorn with the example backend, a recording backend, an issuer."""
 
+import functools
 import os
 import shutil
 import sys
@@ -34,31 +35,30 @@ FAULTS = {
 }
 # The rough duration of the longest files in seconds, so that the parts take equally long; the others take five.
 SECONDS = {
-    "test_openapi.py": 250, "test_release.py": 194, "test_hostile_answers.py": 163, "test_replicas_database.py": 131,
-    "test_fastapi.py": 100, "test_deploy_replicas.py": 94, "test_deploy_containers.py": 90,
-    "test_new_password_kill.py": 90, "test_command_line.py": 77, "test_account_names.py": 74,
-    "test_unread_responses.py": 74, "test_refresh.py": 71, "test_account_privacy.py": 71, "test_repository.py": 70,
-    "test_shared_keys.py": 67, "test_cognito_clients.py": 66, "test_passwordless_privacy.py": 66,
-    "test_fair_shares.py": 65, "test_name_resolution.py": 61, "test_clock.py": 60, "test_client_package.py": 59,
-    "test_schema.py": 56, "test_locks.py": 54, "test_documentation_client.py": 53, "test_client_library.py": 53,
-    "test_token_privacy.py": 51, "test_tracing.py": 51, "test_followed_files.py": 48, "test_real_backends.py": 47,
-    "test_websocket.py": 46, "test_dashboard.py": 46, "test_conduct.py": 43, "test_clock_steps.py": 42,
-    "test_challenges.py": 42, "test_replicas.py": 41, "test_unreliable_peers.py": 41, "test_http2.py": 39,
-    "test_slow_backends.py": 39, "test_reload.py": 38, "test_documentation.py": 37, "test_concealed_users.py": 35,
-    "test_apple.py": 35, "test_reload_files.py": 34, "test_hostile.py": 33, "test_admin_users.py": 33,
-    "test_backends.py": 32, "test_quickstart.py": 32, "test_tls.py": 31, "test_translated_steps.py": 30,
-    "test_replicas_races.py": 27, "test_corpus.py": 27, "test_trusted_certificates.py": 26,
-    "test_translated_sign_out.py": 25, "test_shared_signatures.py": 25, "test_translate.py": 24,
-    "test_state_directory.py": 24, "test_replicas_chaos.py": 23, "test_writable_attributes.py": 23,
-    "test_metrics.py": 22, "test_costly_tokens.py": 21, "test_restore.py": 21, "test_secrets.py": 21,
-    "test_assertion.py": 20, "test_costly_bodies.py": 20, "test_logs.py": 19, "test_local_apple.py": 19,
-    "test_sessions.py": 19, "test_incomplete_requests.py": 19, "test_account_takeover.py": 17,
-    "test_threats_tokens.py": 17, "test_sessions_hostile.py": 17, "test_corpus_tokens.py": 16,
-    "test_threats_misc.py": 16, "test_store.py": 16, "test_corpus_h2.py": 16, "test_real_systemd.py": 16,
-    "test_user_shape.py": 16, "test_hosted_server.py": 16, "test_backend_rest.py": 15,
-    "test_replicas_restarts.py": 15, "test_websocket_h2.py": 14, "test_examples.py": 14, "test_algorithms.py": 14,
-    "test_monitoring.py": 13, "test_operation.py": 13, "test_token_refusals.py": 13, "test_vocabulary.py": 12,
-    "test_client_metadata.py": 12, "test_external_authorization.py": 50, "test_compression.py": 13,
+    "test_openapi.py": 170, "test_acme.py": 159, "test_replicas_database.py": 121, "test_release.py": 115,
+    "test_passwordless_privacy.py": 104, "test_hostile_answers.py": 100, "test_cognito_clients.py": 89,
+    "test_new_password_kill.py": 88, "test_unread_responses.py": 76, "test_refresh.py": 74,
+    "test_client_package.py": 70, "test_shared_keys.py": 70, "test_deploy_replicas.py": 67, "test_fair_shares.py": 67,
+    "test_documentation_client.py": 63, "test_dashboard.py": 62, "test_deploy_containers.py": 59,
+    "test_external_authorization.py": 59, "test_name_resolution.py": 59, "test_account_names.py": 58,
+    "test_account_privacy.py": 58, "test_client_library.py": 56, "test_clock.py": 54, "test_command_line.py": 52,
+    "test_tracing.py": 51, "test_reload.py": 49, "test_challenges.py": 48, "test_followed_files.py": 47,
+    "test_websocket.py": 47, "test_real_backends.py": 46, "test_reload_files.py": 44, "test_clock_steps.py": 42,
+    "test_conduct.py": 42, "test_apple.py": 39, "test_backends.py": 39, "test_postgres_servers.py": 39,
+    "test_repository.py": 37, "test_schema.py": 35, "test_replicas.py": 34, "test_unreliable_peers.py": 33,
+    "test_fastapi.py": 31, "test_http2.py": 31, "test_concealed_users.py": 30, "test_documentation.py": 28,
+    "test_replicas_chaos.py": 27, "test_assertion.py": 26, "test_corpus.py": 26, "test_admin_users.py": 25,
+    "test_hostile.py": 25, "test_otlp_metrics.py": 24, "test_replicas_races.py": 23, "test_slow_backends.py": 23,
+    "test_sessions_hostile.py": 22, "test_restore.py": 21, "test_state_directory.py": 21, "test_tls.py": 21,
+    "test_token_privacy.py": 21, "test_translated_steps.py": 21, "test_admin_tls.py": 20, "test_quickstart.py": 20,
+    "test_translated_sign_out.py": 20, "test_threats_tokens.py": 19, "test_backend_rest.py": 18,
+    "test_session_takeover.py": 18, "test_sessions.py": 18, "test_pool_names.py": 17, "test_replicas_restarts.py": 17,
+    "test_corpus_h2.py": 16, "test_local_apple.py": 16, "test_locks.py": 16, "test_logs.py": 16,
+    "test_threats_misc.py": 16, "test_translate.py": 16, "test_translated_privacy.py": 16, "test_dependencies.py": 15,
+    "test_early_responses.py": 15, "test_examples.py": 15, "test_server_names.py": 15, "test_shared_signatures.py": 15,
+    "test_trusted_certificates.py": 15, "test_vocabulary.py": 15, "test_incomplete_requests.py": 14,
+    "test_metrics.py": 14, "test_real_systemd.py": 14, "test_store.py": 14, "test_revocation.py": 13,
+    "test_websocket_h2.py": 13, "test_writable_attributes.py": 13, "test_operation.py": 12, "test_outbox.py": 12,
 }
 
 
@@ -75,19 +75,36 @@ def pytest_configure(config: pytest.Config) -> None:
         share_ports(int(part) - 1, int(of))
 
 
-def choose(items: list[pytest.Item], part: str) -> list[pytest.Item]:
-    """Those of a part, with the search of the logs, which looks at those of its own process."""
+@functools.cache
+def files_of(part: str) -> set[str]:
+    """The files with tests of a part, and the search of the logs, which looks at those of its own process."""
+    files = {path.name: path for path in Path(__file__).parent.glob("test_*.py")}
     number, _, of = part.partition("/")
-    if of:
-        shares: list[list[str]] = [[] for _ in range(int(of))]
-        names = {item.path.name for item in items if not item.get_closest_marker("alone")} - {LAST}
-        for name in sorted(names, key=lambda name: (-SECONDS.get(name, 5), name)):
-            min(shares, key=lambda share: sum(SECONDS.get(each, 5) for each in share)).append(name)
-        mine = shares[int(number) - 1]
-        chosen = [item for item in items if item.path.name in mine and not item.get_closest_marker("alone")]
-    else:
-        chosen = [item for item in items if item.get_closest_marker("alone")]
+    if not of:
+        return {name for name, path in files.items() if "mark.alone" in path.read_text()} | {LAST}
+    shares: list[list[str]] = [[] for _ in range(int(of))]
+    for name in sorted(files.keys() - {LAST}, key=lambda name: (-SECONDS.get(name, 5), name)):
+        min(shares, key=lambda share: sum(SECONDS.get(each, 5) for each in share)).append(name)
+    return {*shares[int(number) - 1], LAST}
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Reading all files takes longer than many of them do."""
+    part = config.getoption("--part")
+    if part and collection_path.suffix == ".py" and collection_path.name not in files_of(part):
+        return True
+    return None
+
+
+def choose(items: list[pytest.Item], part: str) -> list[pytest.Item]:
+    """Those of a part. Files that are named on the command line are read whatever their part."""
+    wants_alone = "/" not in part
     last = [item for item in items if item.path.name == LAST]
+    chosen = [
+        item
+        for item in items
+        if item.path.name in files_of(part) - {LAST} and bool(item.get_closest_marker("alone")) == wants_alone
+    ]
     return chosen + last if chosen or len(last) == len(items) else []
 
 

@@ -9,7 +9,7 @@ import threading
 import pytest
 from harness import h2raw, raw, websocket
 from harness.certificates import Authority
-from harness.h2raw import H2Connection, frame, request
+from harness.h2raw import H2Connection, Windows, frame, request
 from harness.pour import MEGABYTE, Reader, growth, pour
 from harness.process import free_port, wait_until
 
@@ -102,48 +102,6 @@ def test_useless_frames_are_counted_and_end_their_connection(gateway, size, unit
         print(f"{sent} bytes sent, ended with {[found.code for found in connection.goaways]}")
         assert connection.goaways and connection.goaways[-1].code != h2raw.NO_ERROR
         wait_until(lambda: failures(gateway) == before + 1, "the failure to be counted")
-
-
-class Windows(H2Connection):
-    """A connection whose sender waits for its windows (RFC 9113 §6.9), while another thread reads."""
-
-    def begin(self) -> None:
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        # Acknowledged here: from another thread it could come within a frame.
-        assert self.until(h2raw.SETTINGS)
-        self._changed = threading.Condition()
-        self._left = {0: 65_535, 1: 65_535}
-        threading.Thread(target=self._read_on, daemon=True).start()
-
-    def _read_on(self) -> None:
-        try:
-            while (found := self.read()) and found.type != h2raw.GOAWAY:
-                if found.type == h2raw.WINDOW_UPDATE:
-                    with self._changed:
-                        self._left[found.stream] = self._left.get(found.stream, 65_535) + struct.unpack("!I", found.payload)[0]
-                        self._changed.notify()
-        except OSError:
-            pass
-        with self._changed:
-            self._left = None
-            self._changed.notify()
-
-    def why(self) -> str:
-        return f"windows {self._left}, GOAWAY {[found.code for found in self.goaways]}, {len(self.frames)} frames read"
-
-    def take(self, stream: int, count: int, leaving: int = 0, seconds: float = 10) -> bool:
-        """Waits for room; whether it came."""
-
-        def has_room() -> bool:
-            return self._left is None or min(self._left[0], self._left.setdefault(stream, 65_535)) >= count + leaving
-
-        with self._changed:
-            ready = self._changed.wait_for(has_room, seconds)
-            if not ready or self._left is None:
-                return False
-            self._left[0] -= count
-            self._left[stream] -= count
-            return True
 
 
 @amounts

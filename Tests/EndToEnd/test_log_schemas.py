@@ -89,9 +89,13 @@ def test_each_schema_tells_the_three_logs_apart(start_gateway, own_recorder, poo
         assert line[time].endswith("Z")
         if line[kind] == prefix + "access":
             assert isinstance(line[status], int)
-    own = lines(gateway.process.errors())
-    assert {line[kind] for line in own} == {prefix + "application"}
-    assert any(line[message] == "listening" for line in own)
+
+    def own() -> list[dict]:
+        return lines(gateway.process.errors())
+
+    # The gateway serves before it has said so.
+    wait_until(lambda: any(line[message] == "listening" for line in own()), "the line of the listener")
+    assert {line[kind] for line in own()} == {prefix + "application"}
 
 
 def test_numbers_are_numbers_in_the_gateways_own_lines(start_gateway, own_recorder):

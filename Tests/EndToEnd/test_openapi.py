@@ -150,14 +150,17 @@ def quiet_pool(run_directory):
 
 
 @pytest.fixture
-def bodies(request) -> int:
-    """How many bodies are made up for each call, beside the described examples and the edges of each value."""
-    return 50 if request.config.getoption("--long") else 5
+def effort(request) -> list[str]:
+    """The described examples, and bodies made up for each call. The edges of each value take longest: without --long they
+    are tried only for who may do most."""
+    is_long = request.config.getoption("--long")
+    edges = ",coverage" if is_long or request.node.callspec.params["who"] in ("account", "operator") else ""
+    return ["--phases", f"examples,fuzzing{edges}", "--max-examples", "50" if is_long else "5"]
 
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("who", ["nobody", "account", "session"])
-def test_schemathesis_finds_no_other_answer(start_gateway, quiet_pool, issuer, ledger, tmp_path, who, bodies):
+def test_schemathesis_finds_no_other_answer(start_gateway, quiet_pool, issuer, ledger, tmp_path, who, effort):
     changes = {"identity": {"assertion": {"issuer": "https://gateway.example"}}, **every_call(quiet_pool, issuer)}
     gateway = start_gateway(changes, pool=quiet_pool)
     options = []
@@ -171,12 +174,12 @@ def test_schemathesis_finds_no_other_answer(start_gateway, quiet_pool, issuer, l
         options += ["-H", f"Authorization: Bearer {State(gateway).begin().token}"]
         for operation in ("deleteSessionUser", "endSession", "refreshSession"):
             options += ["--exclude-operation-id", operation]
-    try_to_prove_wrong(CLIENT, gateway.url, tmp_path, options, bodies)
+    try_to_prove_wrong(CLIENT, gateway.url, tmp_path, options + effort)
 
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("who", ["nobody", "operator", "operator without a token"])
-def test_schemathesis_finds_no_other_answer_of_the_admin_listener(start_gateway, issuer, tmp_path, who, bodies):
+def test_schemathesis_finds_no_other_answer_of_the_admin_listener(start_gateway, issuer, tmp_path, who, effort):
     settings = session_settings(issuer.server.url)
     gateway = start_gateway(settings) if "without" in who else administered(start_gateway, issuer)
     State(gateway).begin()
@@ -184,17 +187,17 @@ def test_schemathesis_finds_no_other_answer_of_the_admin_listener(start_gateway,
     if who == "operator":
         # After a drain /readyz is 503, as a server's error would be.
         options = ["-H", f"Authorization: Bearer {ADMIN_TOKEN}", "--exclude-operation-id", "drain"]
-    try_to_prove_wrong(ADMIN, f"http://127.0.0.1:{gateway.admin_port}", tmp_path, options, bodies)
+    try_to_prove_wrong(ADMIN, f"http://127.0.0.1:{gateway.admin_port}", tmp_path, options + effort)
 
 
-def try_to_prove_wrong(description: Path, url: str, directory: Path, options: list[str], bodies: int) -> None:
+def try_to_prove_wrong(description: Path, url: str, directory: Path, options: list[str]) -> None:
     run = subprocess.run(
         [
             sys.executable, "-m", "schemathesis.cli", "run", str(description), "--url", url,
-            "--checks", ",".join(CHECKS), "--phases", "examples,coverage,fuzzing", "--max-examples", str(bodies),
-            "--seed", "1", "--continue-on-failure", "--warnings", "off", "--no-color", *options,
+            "--checks", ",".join(CHECKS), "--seed", "1", "--continue-on-failure", "--warnings", "off", "--no-color",
+            *options,
         ],
-        cwd=directory, capture_output=True, text=True, timeout=(240 + 10 * bodies) * PATIENCE,
+        cwd=directory, capture_output=True, text=True, timeout=740 * PATIENCE,
     )  # fmt: skip
     assert run.returncode == 0, run.stdout[-8000:] + run.stderr[-2000:]
 

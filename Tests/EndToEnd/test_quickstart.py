@@ -11,11 +11,12 @@ from harness.process import free_port
 from harness.sanitizer import PATIENCE
 
 REQUIREMENTS = REPOSITORY / "deploy" / "requirements.sh"
-# A build that stops at its steps until somebody writes to the pipe: "[n/517] Compiling …", as SwiftPM prints it.
+# A build that stops at its steps until somebody writes to the pipe: "[n/517] Compiling …", as SwiftPM prints it. Whoever wrote
+# for the step before may still have the pipe open, and then ends it without a line.
 BUILD = """
 build() {
-    printf 'Fetching\\n'; read -r <"$pipe"
-    printf '[1/517] Compiling a\\n[231/517] Compiling b\\n'; read -r <"$pipe"
+    printf 'Fetching\\n'; until read -r <"$pipe"; do :; done
+    printf '[1/517] Compiling a\\n[231/517] Compiling b\\n'; until read -r <"$pipe"; do :; done
     return "$1"
 }
 """
@@ -83,6 +84,9 @@ def test_the_quickstart_runs_with_a_binary_that_is_there(run_directory):
     assert result.returncode == 0, result.stdout + result.stderr
     assert "building" not in result.stdout and result.stdout.rstrip().endswith("Every step showed what it should.")
     assert not (state / "build.log").exists()
+    # swift test builds the sample app.
+    is_built = (REPOSITORY / ".build/debug/client-sample").exists()
+    assert ("left out" in result.stdout) == (not is_built)
 
 
 def test_a_binary_that_is_not_there_is_told(tmp_path):

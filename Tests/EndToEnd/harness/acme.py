@@ -17,11 +17,12 @@ from .servers import program
 
 class Pebble:
     """`lifetime` is that of certificates in seconds, `refused` the share of nonces that it refuses for no reason, in percent.
-    The names of `elsewhere` lead to an address where nobody answers. One that `sleeps` comes after some seconds."""
+    The names of `elsewhere` lead to an address where nobody answers. It asks about a challenge after a random number of
+    seconds below `longest_sleep`."""
 
     def __init__(
         self, directory: Path, http_port: int, tls_port: int, lifetime: int = 3600, refused: int = 5, elsewhere: list[str] | None = None,
-        sleeps: bool = False,
+        longest_sleep: int = 0,
     ):
         directory.mkdir(parents=True, exist_ok=True)
         self.directory = self._directory = directory
@@ -33,7 +34,7 @@ class Pebble:
         issued = self._authority.issue("localhost")
         self.ca = self._authority.pem
         self.url = f"https://localhost:{self.port}/dir"
-        sleep = {"PEBBLE_VA_SLEEPTIME": "15"} if sleeps else {"PEBBLE_VA_NOSLEEP": "1"}
+        sleep = {"PEBBLE_VA_SLEEPTIME": str(longest_sleep)} if longest_sleep else {"PEBBLE_VA_NOSLEEP": "1"}
         self._environment = {**sleep, "PEBBLE_WFE_NONCEREJECT": str(refused), "PEBBLE_AUTHZREUSE": "0"}
         config = {
             "listenAddress": f"127.0.0.1:{self.port}", "managementListenAddress": f"127.0.0.1:{self._management}",

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from .process import wait_until
+from .received import Received
 from .sanitizer import PatientEvent
 
 
@@ -142,7 +143,7 @@ class Connection:
         self.received = bytearray()  # bytes would be copied whole at every addition
         self.closed_by_peer = PatientEvent()
         self.finished = False
-        self._buffer = b""
+        self._buffer = Received()
 
     def run(self) -> None:
         try:
@@ -176,19 +177,13 @@ class Connection:
             self.closed_by_peer.set()
             raise EOFError
         self.received += data
-        self._buffer += data
+        self._buffer.add(data)
 
     def _until(self, marker: bytes) -> bytes:
-        while marker not in self._buffer:
-            self._receive()
-        found, self._buffer = self._buffer.split(marker, 1)
-        return found + marker
+        return self._buffer.until(marker, self._receive)
 
     def _exactly(self, count: int) -> bytes:
-        while len(self._buffer) < count:
-            self._receive()
-        found, self._buffer = self._buffer[:count], self._buffer[count:]
-        return found
+        return self._buffer.exactly(count, self._receive)
 
     def next_request(self) -> Request | None:
         head = self._until(b"\r\n\r\n")
@@ -227,9 +222,13 @@ class Connection:
 
 @dataclass
 class RecordingBackend:
-    """Listens on a free loopback port, one thread a connection. `requests` and `connections` are in order of arrival."""
+    """Listens on a free loopback port, one thread a connection. `requests` and `connections` are in order of arrival.
+
+    `kernel_bytes` is about how much the kernel holds of each direction of a connection; 0: as it likes.
+    """
 
     port: int = 0
+    kernel_bytes: int = 0
     requests: list[Request] = field(default_factory=list)
     connections: list[Connection] = field(default_factory=list)
 
@@ -237,6 +236,10 @@ class RecordingBackend:
         self._lock = threading.Lock()
         self._scripts: dict[str, Script] = {}
         self._listening = socket.create_server(("127.0.0.1", self.port), backlog=512)
+        if self.kernel_bytes:
+            # Accepted sockets have what the listening one has (socket(7)).
+            self._listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self.kernel_bytes)
+            self._listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self.kernel_bytes)
         self.port = self._listening.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
 

@@ -1,6 +1,7 @@
 """Starting, watching and ending one process; waiting for a condition with a deadline."""
 
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -16,6 +17,9 @@ STARTUP_SECONDS = 20.0
 
 _given: set[int] = set()
 _share = (0, 1)
+# Of these the kernel gives none by itself, to a connection or to whoever binds port 0: a port that was found free stays so
+# until it is listened on (ip(7), ip_local_port_range).
+_PORTS = range(10_000, max(20_000, int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])))
 
 
 def share_ports(share: int, of: int) -> None:
@@ -25,16 +29,19 @@ def share_ports(share: int, of: int) -> None:
 
 
 def free_port() -> int:
-    """A port that nobody listens on, another one each time: the kernel may name the same twice before it is used."""
+    """A port that nobody listens on, another one each time."""
     share, of = _share
+    mine = [port for port in _PORTS if port % of == share and port not in _given]
     while True:
+        # At random: the ports of the run before may wait for the end of their connections.
+        port = mine.pop(random.randrange(len(mine)))
         with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
-        # The kernel gives those who bind every second port, and connections the others.
-        if port // 2 % of == share and port not in _given:
-            _given.add(port)
-            return port
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        _given.add(port)
+        return port
 
 
 # Bound, and never listened on: nobody else gets the port, and who connects is refused.

@@ -4,6 +4,7 @@ import json
 import socket
 from dataclasses import dataclass, field
 
+from .received import Received
 from .sanitizer import PATIENCE
 
 
@@ -45,7 +46,7 @@ class RawConnection:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         self.socket.settimeout(timeout * PATIENCE)
         self.socket.connect(("127.0.0.1", port))
-        self._buffer = b""
+        self._buffer = Received()
 
     def __enter__(self) -> "RawConnection":
         return self
@@ -70,21 +71,15 @@ class RawConnection:
         except ConnectionResetError:
             data = b""
         if not data:
-            raise ConnectionClosed(self._buffer)
-        self._buffer += data
+            raise ConnectionClosed(bytes(self._buffer))
+        self._buffer.add(data)
 
     def until(self, marker: bytes) -> bytes:
         """Everything up to and including `marker`."""
-        while marker not in self._buffer:
-            self._receive()
-        found, self._buffer = self._buffer.split(marker, 1)
-        return found + marker
+        return self._buffer.until(marker, self._receive)
 
     def exactly(self, count: int) -> bytes:
-        while len(self._buffer) < count:
-            self._receive()
-        found, self._buffer = self._buffer[:count], self._buffer[count:]
-        return found
+        return self._buffer.exactly(count, self._receive)
 
     def head(self) -> Response:
         lines = self.until(b"\r\n\r\n").decode("latin-1").split("\r\n")[:-2]
@@ -129,8 +124,7 @@ class RawConnection:
             while True:
                 self._receive()
         except ConnectionClosed:
-            found, self._buffer = self._buffer, b""
-            return found
+            return self._buffer.take(len(self._buffer))
 
     def is_closed_by_peer(self) -> bool:
         """Waits for the end of the connection; false when bytes come instead, or nothing within the timeout."""
@@ -149,7 +143,7 @@ class From(RawConnection):
 
     def __init__(self, address: str, port: int, timeout: float = 10.0):
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=timeout * PATIENCE, source_address=(address, 0))
-        self._buffer = b""
+        self._buffer = Received()
 
 
 def request_bytes(method: str, target: str, headers: dict[str, str] | None = None, body: bytes | None = None) -> bytes:
