@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# Builds Gatehouse and shows it at work on this machine: LocalPool in Cognito's and Apple's place, an example FastAPI
-# backend, the gateway between them; a login, a verified call, refused ones, a refresh, a sign-in with Apple. Everything listens on loopback only, and
-# runs on until Ctrl-C.
+# Builds Gatehouse, without optimisation, and shows it at work on this machine: LocalPool in Cognito's and Apple's place, an
+# example FastAPI backend, the gateway between them; a login, a verified call, refused ones, a refresh, a sign-in with Apple.
+# Everything listens on loopback only, and runs on until Ctrl-C.
 #
 #   deploy/quickstart.sh [--once]      --once: end after the demonstration
 #
 # Ports, if the usual ones are taken: GATEHOUSE_PORT (8080), GATEHOUSE_ADMIN_PORT (9901), GATEHOUSE_BACKEND_PORT (9000),
-# GATEHOUSE_POOL_PORT (9229). GATEHOUSE_BINARY names a binary that is there, which is then not built; the sample app is
-# taken from beside it, and its step left out if it is not there. GATEHOUSE_STATE names another directory than .quickstart.
+# GATEHOUSE_POOL_PORT (9229). GATEHOUSE_BINARY names a binary that is there, which is then not built; the sample app is taken
+# from beside it or from .build/debug, and its step left out if it is in neither. GATEHOUSE_STATE names another directory
+# than .quickstart.
 # The exit status is 0 only if every step showed what it should.
 set -euo pipefail
 
@@ -54,24 +55,31 @@ else
     need_packages ca-certificates curl libcurl4-openssl-dev libnghttp2-dev libpq-dev libsqlite3-dev libssl-dev openssl pkg-config python3 python3-venv zlib1g-dev
     need_swift
 fi
-need_python "$repository/deploy/example-backend/requirements.txt"
 mkdir -p "$GATEHOUSE_STATE"
 chmod 700 "$GATEHOUSE_STATE"
+# Beside the build.
+need_python "$repository/deploy/example-backend/requirements.txt" >"$GATEHOUSE_STATE/python.log" 2>&1 &
+python=$!
+
+# build PRODUCT: into .build/debug
+build() {
+    : >"$GATEHOUSE_STATE/build.log"
+    with_progress "$GATEHOUSE_STATE/build.log" swift build --product "$1" && return
+    tail -40 "$GATEHOUSE_STATE/build.log" >&2
+    fail "the build failed; all of its output is in $GATEHOUSE_STATE/build.log"
+}
 
 if [ -n "${GATEHOUSE_BINARY:-}" ]; then
     binary=$GATEHOUSE_BINARY
-    client=$(dirname "$binary")/client-sample
 else
-    binary=$release_binary
-    client=$client_binary
-    echo "building the release binary (the first time takes some minutes; all output is in $GATEHOUSE_STATE/build.log)"
-    : >"$GATEHOUSE_STATE/build.log"
-    if ! { with_progress "$GATEHOUSE_STATE/build.log" "${release_build[@]}" \
-        && with_progress "$GATEHOUSE_STATE/build.log" "${client_build[@]}"; }; then
-        tail -40 "$GATEHOUSE_STATE/build.log" >&2
-        fail "the build failed; all of its output is in $GATEHOUSE_STATE/build.log"
-    fi
+    binary=$repository/.build/debug/gatehouse
+    echo "building without optimisation (the first time takes some minutes; all output is in ${GATEHOUSE_STATE#"$repository"/}/build.log)"
+    build gatehouse
 fi
+wait "$python" || {
+    tail -40 "$GATEHOUSE_STATE/python.log" >&2
+    fail "no Python environment; all of the output is in $GATEHOUSE_STATE/python.log"
+}
 
 # ---- Starting, and stopping again
 
@@ -255,6 +263,12 @@ run_app() {
     body=$(EMAIL=$email PASSWORD=$password "$client" "$gateway" "$GATEHOUSE_STATE/client-session.json" api/v1/whoami "$@") \
         || fail "client-sample: $body"
 }
+client=$(dirname "$binary")/client-sample
+if [ -z "${GATEHOUSE_BINARY:-}" ]; then
+    build client-sample
+elif [ ! -x "$client" ]; then
+    client=$repository/.build/debug/client-sample
+fi
 if [ -x "$client" ]; then
     rm -f "$GATEHOUSE_STATE/client-session.json"
     run_app

@@ -151,7 +151,7 @@ Description: authenticating reverse proxy for mobile APIs
 CONTROL
 find "$root" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
 deb=$output/gatehouse_${version}_$architecture.deb
-dpkg-deb --root-owner-group -Zxz -z2 --build "$root" "$deb" >/dev/null
+dpkg-deb --root-owner-group -Zxz -z0 --build "$root" "$deb" >/dev/null
 
 # ---- What there is for systems without dpkg, and the sums
 

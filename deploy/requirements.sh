@@ -75,16 +75,13 @@ need_swift() {
 }
 
 # Builds the release binary into .build/release. With Swift's runtime inside it runs where no Swift is installed, and
-# calls into the runtime, of which each request makes hundreds, are cheaper: about 5 % of a request's CPU.
+# calls into the runtime, of which each request makes hundreds, are cheaper: about 5 % of a request's CPU. Debug
+# information, which releases are stripped of, would take about an eighth more time to build. Every release build has these
+# flags: with others, SwiftPM would build all anew.
 # shellcheck disable=SC2034 # used where this is sourced
-release_build=(swift build -c release --static-swift-stdlib --product gatehouse)
+release_build=(swift build -c release --static-swift-stdlib -debug-info-format none --product gatehouse)
 # shellcheck disable=SC2034 # used where this is sourced
 release_binary=$repository/.build/release/gatehouse
-# The command line of deploy/example-app, which is made of the client library alone.
-# shellcheck disable=SC2034 # used where this is sourced
-client_build=(swift build -c release --static-swift-stdlib --product client-sample)
-# shellcheck disable=SC2034 # used where this is sourced
-client_binary=$repository/.build/release/client-sample
 
 # Runs a build, appends its output to a file, and shows how far it is: `[n/517]` and the time gone, on a terminal in one line
 # that moves, elsewhere in a line every 10 seconds. Ctrl-C ends the build: it is in the foreground, and what looks at it is

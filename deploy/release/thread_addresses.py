@@ -36,6 +36,8 @@ TARGET = re.compile(r"^([0-9a-f]+) <")
 THREAD_ADDRESSES = ("__errno_location", "pthread_self", "__tls_get_addr")
 CALLER_SAVED = {"rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11"}
 GETTID = "$0xba"
+# In bytes. Each range is a process of its own.
+NEAR = 0x100000
 
 _WIDE = {}
 for _letter in "abcd":
@@ -75,15 +77,43 @@ class Instruction:
         return int(found[1], 16) if found else None
 
 
+def ranges(binary: str) -> list[tuple[int, int]]:
+    """The addresses that hold parts of async functions: two that are near each other are one range. Most of a binary is
+    elsewhere, in libraries without any."""
+    table = subprocess.run(["nm", "-S", "--defined-only", binary], capture_output=True, text=True)
+    if table.returncode:
+        raise OSError(table.stderr.strip() or f"nm ended with {table.returncode}")
+    symbols = (line.split() for line in table.stdout.splitlines())
+    parts = sorted(
+        (int(symbol[0], 16), int(symbol[1], 16)) for symbol in symbols if len(symbol) == 4 and ASYNC_PART.match(symbol[3])
+    )
+    found: list[tuple[int, int]] = []
+    for start, length in parts:
+        if found and start - found[-1][1] < NEAR:
+            found[-1] = (found[-1][0], max(found[-1][1], start + length))
+        else:
+            found.append((start, start + length))
+    return found
+
+
 def functions(binary: str) -> Iterator[tuple[str, list[str]]]:
-    """Each function that has a symbol, with the lines of its disassembly."""
-    with subprocess.Popen(["objdump", "-d", "--no-show-raw-insn", binary], stdout=subprocess.PIPE, text=True) as dump:
+    """Each part of an async function, with the lines of its disassembly."""
+    for start, end in ranges(binary):
+        yield from disassembled(binary, start, end)
+
+
+def disassembled(binary: str, start: int, end: int) -> Iterator[tuple[str, list[str]]]:
+    span = [f"--start-address={start:#x}", f"--stop-address={end:#x}"]
+    with subprocess.Popen(
+        ["objdump", "-d", "--no-show-raw-insn", *span, binary], stdout=subprocess.PIPE, text=True
+    ) as dump:
         name, lines = None, []
         for line in dump.stdout:
-            if header := HEADER.match(line):
+            # Instructions, of which there are millions, begin with a space.
+            if line[0] != " " and (header := HEADER.match(line)):
                 if name:
                     yield name, lines
-                name, lines = header[1], []
+                name, lines = header[1] if ASYNC_PART.match(header[1]) else None, []
             elif name:
                 lines.append(line)
         if name:
@@ -207,8 +237,6 @@ def scan(binary: str) -> tuple[dict[str, list[str]], int]:
     found: dict[str, list[str]] = defaultdict(list)
     looked_at = 0
     for name, lines in functions(binary):
-        if not ASYNC_PART.match(name):
-            continue
         looked_at += 1
         if any("%fs:0x0" in line or GETTID in line or any(each in line for each in THREAD_ADDRESSES) for line in lines):
             if wrong := faults(lines):

@@ -4,7 +4,7 @@
 #
 #   docs/media/make.sh [quickstart] [dashboard]      default: both
 #
-# Environment: GATEHOUSE_BINARY  use this binary instead of building one
+# Environment: GATEHOUSE_BINARY  show the dashboard of this binary instead of building one
 #              GATEHOUSE_PORT, …  other ports for the quickstart, as deploy/quickstart.sh has them
 set -euo pipefail
 
@@ -31,33 +31,38 @@ need_python "$repository/deploy/example-backend/requirements.txt"
 mkdir "$work/media"
 grep -E '^(PyJWT|cryptography|pytest|websockets)==' Tests/EndToEnd/requirements.txt >"$work/media/requirements.txt"
 need_python "$work/media/requirements.txt"
-if [ -z "${GATEHOUSE_BINARY:-}" ]; then
+export PYTHONDONTWRITEBYTECODE=1
+
+need_build() {
     need_packages libcurl4-openssl-dev libnghttp2-dev libpq-dev libsqlite3-dev libssl-dev pkg-config zlib1g-dev
     need_swift
-    echo "building the release binary (the first time takes some minutes)"
-    "${release_build[@]}"
-    GATEHOUSE_BINARY=$release_binary
-fi
-case " ${pictures[*]} " in *" quickstart "*) "${client_build[@]}" ;; esac
-GATEHOUSE_BINARY=$(realpath "$GATEHOUSE_BINARY")
-export GATEHOUSE_BINARY PYTHONDONTWRITEBYTECODE=1
+}
 
 # The quickstart runs in a copy of what it reads, so that it finds a finished build and leaves no traces here.
 make_quickstart() {
     local copy=$work/gatehouse
-    mkdir -p "$copy/.build/release" "$work/bin"
+    need_build
+    swift build --product gatehouse
+    swift build --product client-sample
+    mkdir -p "$copy/.build/debug" "$work/bin"
     cp -R Config deploy "$copy/"
     ln -s "$repository/.venv" "$copy/.venv"
-    cp "$GATEHOUSE_BINARY" "$copy/.build/release/gatehouse"
-    cp "$client_binary" "$copy/.build/release/client-sample"
+    cp .build/debug/{gatehouse,client-sample} "$copy/.build/debug/"
     # The build is done, and this is all that is asked of the compiler.
     printf '%s\n' '#!/bin/sh' 'echo "Swift version 6.3 (the binary is built already)"' >"$work/bin/swift"
     chmod 755 "$work/bin/swift"
-    PATH=$work/bin:$PATH .venv/bin/python docs/media/recording.py "$copy" docs/media/quickstart.svg
+    GATEHOUSE_BINARY='' PATH=$work/bin:$PATH .venv/bin/python docs/media/recording.py "$copy" docs/media/quickstart.svg
 }
 
 make_dashboard() {
-    PYTHONPATH=$repository/Tests/EndToEnd .venv/bin/python docs/media/dashboard.py "$work/dashboard" docs/media/dashboard.png
+    if [ -z "${GATEHOUSE_BINARY:-}" ]; then
+        need_build
+        echo "building the release binary (the first time takes some minutes)"
+        "${release_build[@]}"
+        GATEHOUSE_BINARY=$release_binary
+    fi
+    GATEHOUSE_BINARY=$(realpath "$GATEHOUSE_BINARY") PYTHONPATH=$repository/Tests/EndToEnd \
+        .venv/bin/python docs/media/dashboard.py "$work/dashboard" docs/media/dashboard.png
 }
 
 for picture in "${pictures[@]}"; do

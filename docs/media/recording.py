@@ -79,7 +79,9 @@ def record(directory: Path) -> list[Line]:
         buffer += read
         *complete, buffer = buffer.split(b"\n")
         for text in complete:
-            lines.append(Line(time.monotonic() - began, styled(text.decode().rstrip("\r"))))
+            # The line as it is left: what is before its last clearing (CSI K) has gone.
+            left = text.decode().rstrip("\r").rpartition("\r\x1b[K")[2]
+            lines.append(Line(time.monotonic() - began, styled(left)))
     status = process.wait()
     text = "\n".join(line.text for line in lines)
     if status != 0:
