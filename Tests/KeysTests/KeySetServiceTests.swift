@@ -83,6 +83,30 @@ struct KeySetServiceTests {
         #expect(Set(fixture.published.generations).count == 2)
     }
 
+    @Test("A key that is rotated right after the first token was waited for is found by the first token that names it")
+    func rotationAfterFirstToken() async throws {
+        let fixture = KeySetFixture(try KeySetFixture.answer("key-1"), try KeySetFixture.answer("key-2"))
+        #expect(await fixture.lookUp("key-1") == "refreshed")
+        #expect(await fixture.lookUp("key-2") == "refreshed")
+        for _ in 0..<100 { #expect(await fixture.lookUp("made-up") == "unchanged") }
+        #expect(await fixture.fetcher.calls == 2)
+    }
+
+    @Test("An interval that made-up keys have used up is not over because there was no set meanwhile")
+    func madeUpKeysAroundAnOutage() async throws {
+        let good = try KeySetFixture.answer("key-1")
+        let policy = KeySetService.Policy(minimumAge: 1, maximumAge: 1, staleLimit: 0)
+        let fixture = KeySetFixture(good, good, .failure(.timedOut), good, policy: policy)
+        await fixture.runOnce()
+        #expect(await fixture.lookUp("made-up") == "refreshed")
+        fixture.clock.advance(2)
+        await fixture.runOnce()
+        #expect(fixture.service.currentSet == nil)
+        #expect(await fixture.lookUp("key-1") == "refreshed")
+        #expect(await fixture.lookUp("made-up") == "unchanged")
+        #expect(await fixture.fetcher.calls == 4)
+    }
+
     @Test("Made-up keys that have used an interval up hold a new key up until it is over, and no longer")
     func rotationAmongMadeUpKeys() async throws {
         let fixture = KeySetFixture(

@@ -66,8 +66,9 @@ package actor KeySetService {
     private nonisolated let state: Locked<State>
     private var isRunning = false
     private var unwritten: Unwritten?
-    /// When a set was last fetched because a token asked for it.
-    private var lastLookUp: Int64?
+    /// When a set was last fetched because a token asked for it, while one was held and while there was none: the fetch
+    /// of the first set says nothing of unknown keys.
+    private var lastLookUp: (withSet: Int64?, withoutSet: Int64?)
     private var flight: Task<Bool, Never>?
     private var warnedOf: [String] = []
     /// Whether the last fetch has failed.
@@ -196,19 +197,18 @@ package actor KeySetService {
     ///
     /// All callers share one fetch; there is at most one in ``Policy/unknownKeyInterval`` while a set is held, and
     /// one a second while there is none. A fetch that is under way already may have been answered before the key was
-    /// in the set: a scheduled one that succeeds without the key counts as none.
+    /// in the set: one that succeeds without the key, and that no unknown key has caused, counts as none.
     package func lookUp(_ keyID: String) async -> KeyLookup {
         if let configured { return configured.holds(id: keyID) ? .refreshed : .unchanged }
         if let own { return own().map { $0.holds(id: keyID) ? .refreshed : .unchanged } ?? .unavailable }
         if let flight, await !flight.value { return cached == nil ? .unavailable : .unchanged }
         if cached?.set.holds(id: keyID) == true { return .refreshed }
         if flight == nil {
-            let interval = cached == nil ? 1 : policy.unknownKeyInterval
+            let hasSet = cached != nil
+            let (last, interval) = hasSet ? (lastLookUp.withSet, policy.unknownKeyInterval) : (lastLookUp.withoutSet, 1)
             // A clock that was set back ends the wait too.
-            if let lastLookUp, (0..<interval).contains(now() - lastLookUp) {
-                return cached == nil ? .unavailable : .unchanged
-            }
-            lastLookUp = now()
+            if let last, (0..<interval).contains(now() - last) { return hasSet ? .unchanged : .unavailable }
+            if hasSet { lastLookUp.withSet = now() } else { lastLookUp.withoutSet = now() }
         }
         if await refresh() { return .refreshed }
         return cached == nil ? .unavailable : .unchanged
