@@ -1,7 +1,6 @@
 """The names of an account: by which of them users sign in, and that no other name gets around a lock."""
 
 import json
-import statistics
 import time
 
 import boto3
@@ -12,7 +11,6 @@ from harness.account import Account, assert_refusal
 from harness.cognito_client import cognito_client
 from harness.cognito_front import CognitoFront
 from harness.gateway import POOL_CLIENT_ID, POOL_CLIENT_SECRET, USUAL, LocalPool
-from harness.process import wait_until
 from harness.user import PASSWORD, confirmed_user, new_email
 from pycognito.aws_srp import AWSSRP
 from harness.gateway import POOL_ID
@@ -259,7 +257,9 @@ def test_a_locked_account_is_locked_at_cognito_by_nobody(start, front, names_poo
     def login(name: str, password: str) -> tuple:
         began = time.monotonic()
         answer = account.login(name, password)
-        times.setdefault({phone: "closed", other: "open"}.get(name, "nobody"), []).append(time.monotonic() - began)
+        closed = f"closed, {'right' if password == PASSWORD else 'wrong'} password"
+        state = {phone: closed, other: "open"}.get(name, "nobody")
+        times.setdefault(state, []).append(time.monotonic() - began)
         return shape(answer)
 
     closed = []
@@ -270,9 +270,10 @@ def test_a_locked_account_is_locked_at_cognito_by_nobody(start, front, names_poo
         assert closed[-1] == wrong == nobody and wrong[0] == 401
         assert front.calls and all(name.endswith("@gatehouse.invalid") or len(name) == 36 for name in names_asked(front))
         assert not {email, phone, sub} & names_asked(front)
-    medians = {state: statistics.median(each) for state, each in times.items()}
-    print(flow, {state: f"{median * 1000:.1f} ms" for state, median in medians.items()})
-    assert max(medians.values()) < 2 * min(medians.values()) + 0.05, medians
+    # The quickest of each, which other work on the machine has delayed least.
+    quickest = {state: min(each) for state, each in times.items()}
+    print(flow, {state: f"{seconds * 1000:.1f} ms" for state, seconds in quickest.items()})
+    assert max(quickest.values()) < 2 * min(quickest.values()) + 0.05, quickest
 
     # Nor by direct calls.
     client = cognito_client(f"http://127.0.0.1:{account.port}")

@@ -111,6 +111,7 @@ def test_an_admin_listener_for_everyone_is_refused_without_a_token(start_gateway
 
 def test_status_tells_of_the_whole_gateway(start_gateway, own_recorder, pool, ledger, issuer):
     gateway = start_gateway({"direct_cognito": "block"}, pool=pool)
+    gateway.wait_until_ready()
     raw.exchange(gateway.port, "GET", "/recorded/required/x?secret=hidden", {"X-Request-Id": "denied-one"})
     raw.exchange(gateway.port, "GET", "/recorded/public/x")
     Account(gateway.port, ledger).login(ADA[0], "A-Wrong-Password-For-The-Status")
@@ -328,7 +329,7 @@ def test_reloads_asked_for_at_once_are_all_answered(administered):
 
 
 def test_a_gateway_set_aside_is_not_ready_and_serves(administered, own_recorder):
-    wait_until(lambda: administered.admin("/readyz")[0] == 200, "readiness")
+    administered.wait_until_ready()
     assert ask(administered, "POST", "/drain") == (200, {"draining": True, "ready": False})
     assert administered.admin("/readyz") == (503, "draining\n") and administered.admin("/healthz")[0] == 200
     assert "\ngatehouse_draining 1\n" in metrics(administered)
@@ -432,7 +433,7 @@ def test_while_it_stops_a_reload_is_refused(administered, own_recorder):
         connection.send(raw.request_bytes("GET", "/recorded/public/slow"))
         own_recorder.last("/recorded/public/slow")
         administered.process.signal(signal.SIGTERM)
-        wait_until(lambda: administered.admin("/readyz")[0] == 503, "draining to begin")
+        wait_until(lambda: "draining" in administered.admin("/readyz")[1], "draining to begin")
         assert ask(administered, "POST", "/reload") == (
             409,
             {"reloaded": False, "faults": ["the gateway is stopping"]},

@@ -3,6 +3,7 @@
 import base64
 import json
 import time
+from pathlib import Path
 
 import jwt
 import pytest
@@ -200,7 +201,9 @@ def test_no_connection_of_another_fetch_hides_a_private_address(start_gateway, i
     key_server.document = {"keys": [jwk(keys["RS256"], "RS256")]}
     changes = {"threads": 1, "issuers": {"own": {"allow_private_addresses": True}}}
     gateway = start_gateway(changes, jwks_url=key_server.url)
-    wait_until(lambda: key_server.fetches == 1, "the key set's first fetch, whose connection is kept alive")
+    # The connection of the first fetch is kept alive. The reload takes the set that was fetched from its file.
+    kept = Path(gateway.config["state_directory"]) / "key-set-own.json"
+    wait_until(lambda: key_server.fetches == 1 and kept.exists(), "the key set's first fetch")
     gateway.reload({"issuers": {"own": {"allow_private_addresses": False}}})
     token = jwt.encode(issuer.access_claims(), keys["PS256"], algorithm="PS256", headers={"kid": "unknown"})
     issuer.minted.append(token)
@@ -235,6 +238,8 @@ def test_a_rotated_key_is_taken_up_within_two_seconds_and_made_up_ones_cause_one
 ):
     key_server.document = {"keys": [jwk(keys["RS256"], "old")]}
     gateway = start_gateway({"issuers": {"own": {"algorithms": ["RS256", "EdDSA"]}}}, jwks_url=key_server.url)
+    # A token that comes before the first set has it fetched, and within a minute no other token has it fetched again.
+    gateway.wait_until_ready()
     old = jwt.encode(issuer.access_claims(), keys["RS256"], algorithm="RS256", headers={"kid": "old"})
     new = jwt.encode(issuer.access_claims(), keys["EdDSA"], algorithm="EdDSA", headers={"kid": "new"})
     issuer.minted += [old, new]

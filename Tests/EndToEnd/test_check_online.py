@@ -82,11 +82,12 @@ def test_a_clock_that_is_wrong_is_told(asked, own_recorder, issuer):
     """As seen by the clock of whoever has the keys: tokens would be refused as expired, or as not yet valid."""
     keys = httpx.get(f"{issuer.server.url}/jwks.json").content
     for offset, words in ((-3600, "ahead of"), (3600, "behind"), (0, None)):
-        date = formatdate(time.time() + offset, usegmt=True)
-        own_recorder.on(
-            "/jwks.json",
-            lambda exchange: exchange.respond(200, keys, {"Content-Type": "application/json", "Date": date}),
-        )
+
+        def respond(exchange, offset=offset) -> None:
+            date = formatdate(time.time() + offset, usegmt=True)
+            exchange.respond(200, keys, {"Content-Type": "application/json", "Date": date})
+
+        own_recorder.on("/jwks.json", respond)
         status, found = asked({"issuers": {"own": {"jwks_url": f"{own_recorder.url}/jwks.json"}}})
         assert status == (69 if words else 0)
         assert found["issuers.own"]["good"] is (words is None)

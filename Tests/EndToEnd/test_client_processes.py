@@ -34,22 +34,24 @@ class Front:
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
-            def hold(self, point: str) -> None:
-                if self.path == REFRESH and front.lose == point:
-                    front.lost.set()
-                    front.go_on.wait()
+            def holds(self, point: str) -> bool:
+                """Whether the request is lost here. If so, this returns when the test goes on."""
+                if self.path != REFRESH or front.lose != point:
+                    return False
+                front.lost.set()
+                front.go_on.wait()
+                return True
 
             def forward(self):
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-                self.hold("before the gateway")
-                if front.go_on.is_set() and front.lose == "before the gateway":
+                if self.holds("before the gateway"):
                     self.close_connection = True
                     return
                 connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30 * PATIENCE)
                 connection.request(self.command, self.path, body, dict(self.headers.items()))
                 response = connection.getresponse()
                 answer = response.read()
-                self.hold("after the gateway")
+                self.holds("after the gateway")
                 try:
                     self.send_response(response.status)
                     for name, value in response.getheaders():
@@ -206,7 +208,8 @@ def test_swift_corelibs_foundation_5524_a_redirect_over_http2_ends_no_process(
         pool=LocalPool(tmp_path),
     )
     store, url = tmp_path / "session.json", f"https://localhost:{port}"
-    seen = lambda: [line["path"] for line in gateway.access_log() if line["route"] == "moved"]
+    by_time = lambda: sorted(gateway.access_log(), key=lambda line: line["time"])
+    seen = lambda: [line["path"] for line in by_time() if line["route"] == "moved"]
     # URLSession on Linux trusts the system's authorities alone: the app sees another file in their place.
     script = f'mount --bind {authority.pem} {AUTHORITIES} && exec "$@"'
     trusting = ["unshare", "--mount", "--propagation", "private", "sh", "-c", script, "sh"]

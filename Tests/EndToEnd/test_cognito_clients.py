@@ -332,7 +332,7 @@ class CommandLine:
         return json.loads(result.stdout or "{}")
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(600)
 def test_the_aws_command_line_from_sign_up_to_deletion(endpoint, email, run_directory):
     aws = CommandLine(endpoint.url, run_directory)
     hashed = {"secret_hash": endpoint.hash(email)["SecretHash"]} if endpoint.secret else {}

@@ -12,7 +12,7 @@ from harness import raw
 from harness.backend import Holding
 from harness.certificates import Authority
 from harness.h2raw import H2Connection, request
-from harness.process import free_port, wait_until
+from harness.process import accepts_connections, free_port, wait_until
 
 PATH = "/compressed/x"
 TEXT = json.dumps([{"id": number, "name": f"user {number}"} for number in range(500)]).encode()
@@ -218,6 +218,9 @@ def test_a_clients_certificate_is_sent_by_browsers_too(start_gateway, backend, r
             "routes": [{"path": "/compressed/**", "access": "public", "compress": True, "upstream": "recorder"}],
         }
     )
+    # It is bound after the first one, for which `start_gateway` waits.
+    port = int(with_certificates["address"].rpartition(":")[2])
+    wait_until(lambda: accepts_connections(port), "the other listener")
     backend()
     context = ssl.create_default_context(cafile=str(authority.pem))
     context.check_hostname = False

@@ -83,6 +83,8 @@ def test_a_crash_ends_the_process_though_nobody_reads_its_standard_error(start_g
 
 def test_a_crash_with_nothing_under_way(start_gateway):
     gateway = start_gateway({"logging": {"format": "text"}}, environment=NO_BACKTRACE)
+    # Until then it fetches its key sets.
+    gateway.wait_until_ready()
     gateway.process.signal(signal.SIGSEGV)
     assert gateway.process.wait(10) == -signal.SIGSEGV
     line = gateway.process.errors().splitlines()[-1]

@@ -182,7 +182,7 @@ def test_released_apps_are_there_with_their_versions(start_gateway, open_page):
 def test_a_dead_backend_is_down_and_a_failing_one_named(start_gateway, open_page, own_recorder):
     dead = f"http://127.0.0.1:{SILENT_PORT}"
     servers = [{"url": own_recorder.url}, {"url": dead}]
-    health = {"path": "/recorded/public/health", "interval": "100ms", "unhealthy_after": 1}
+    health = {"path": "/recorded/public/health", "interval": "100ms", "timeout": "20s", "unhealthy_after": 1}
     gateway = start_gateway({"upstreams": {"recorder": {"url": ..., "servers": servers, "health": health}}})
     page = open_page(gateway)
     wait_until(lambda: f"Upstream recorder: {dead} is down (checks fail)" in page.problems(), "the dead server")
@@ -217,9 +217,7 @@ def test_a_dead_backend_is_down_and_a_failing_one_named(start_gateway, open_page
 
 def test_a_refused_configuration_says_why_and_draining_is_told(start_gateway, open_page):
     gateway = start_gateway({"admin": {"token": TOKEN}})
-    page = open_page(gateway)
-    page.type_into("#token", TOKEN)
-    page.wait_for_state("Ready")
+    page = opened_with_token(open_page, gateway)
     raw.exchange(gateway.admin_port, "POST", "/drain", bearer(TOKEN))
     gateway.write_config({"threads": -1})
     assert raw.exchange(gateway.admin_port, "POST", "/reload", bearer(TOKEN)).status == 422
@@ -237,6 +235,7 @@ def test_a_refused_configuration_says_why_and_draining_is_told(start_gateway, op
 
 def opened_with_token(open_page, gateway: Gateway, token: str = TOKEN, **size: int) -> Dashboard:
     page = open_page(gateway, **size)
+    wait_until(lambda: page.text("#entrance label") == "Admin token", "the form")
     page.type_into("#token", token)
     page.wait_for_state("Ready")
     return page
@@ -341,12 +340,14 @@ def test_the_gateway_is_drained_and_put_back(start_gateway, open_page):
     assert "/readyz return 503" in page.text("#question-text") and gateway.admin("/readyz")[0] == 200
     page.press("#question-yes")
     page.wait_for_state("Draining")
-    assert page.text("#result-text") == "This gateway drains." and gateway.admin("/readyz")[0] == 503
+    # The page may have asked for the state by itself, before it has read the response to its change.
+    wait_until(lambda: page.text("#result-text") == "This gateway drains.", "the result")
+    assert gateway.admin("/readyz")[0] == 503
     assert page.text("#drain") == "End the drain" and re.match(r"since \d\d:\d\d", page.about("Draining: ")["since"])
     page.press("#problems .remedy")
     page.press("#question-yes")
     page.wait_for_state("Ready")
-    assert page.text("#result-text") == "This gateway drains no more, and is ready."
+    wait_until(lambda: page.text("#result-text") == "This gateway drains no more, and is ready.", "the result")
 
 
 def operators(**rights: list[str]) -> dict:
@@ -365,6 +366,7 @@ def test_buttons_that_the_operators_token_may_not_use_say_why(start_gateway, ope
     gateway = start_gateway({"admin": operators(ada=["read"], grace=["read", "drain"])})
     raw.exchange(gateway.admin_port, "POST", "/drain", bearer(TOKEN))
     page = open_page(gateway)
+    wait_until(lambda: page.text("#entrance label") == "Admin token", "the form")
     page.type_into("#token", "a-token-of-ada-for-the-page")
     page.wait_for_state("Draining")
     assert "ada, read only" in page.text("#facts")
@@ -495,8 +497,9 @@ def test_a_token_that_counts_no_more_is_asked_for_again(start_gateway, open_page
     page.wait_for_state("Ready")
     gateway.write_config({"admin": {"token": "another-token-of-some-length"}})
     assert raw.exchange(gateway.admin_port, "POST", "/reload", bearer(TOKEN)).status == 200
-    page.refresh()
-    assert page.text("#board") == "" and page.text("#refused") == "The gateway does not take this token."
+    # By itself: asked once more, it would ask without a token.
+    wait_until(lambda: page.text("#refused") == "The gateway does not take this token.", "the refusal")
+    assert page.text("#board") == ""
 
 
 # ---- What comes from outside
@@ -572,6 +575,8 @@ def test_what_attackers_send_is_text(start_gateway, open_page, pool, ledger):
 def test_without_an_answer_it_says_how_old_the_figures_are(start_gateway, open_page):
     gateway = start_gateway()
     page = open_page(gateway)
+    # The requests are those since the page's first reading.
+    page.wait_for_state("Ready")
     for _ in range(5):
         raw.exchange(gateway.port, "GET", "/recorded/public/x")
     wait_until(lambda: page.refresh().targets()["route public"]["4xx"] == "0 %", "the requests")

@@ -7,6 +7,7 @@ from harness.certificates import Authority
 from harness.dashboard import Dashboard
 from harness.gateway import ADA
 from harness.process import SILENT_PORT, free_port, wait_until
+from test_dashboard import opened_with_token
 
 # Of each text that is seen, its contrast to what is behind it (WCAG 2.2, 1.4.3).
 CONTRASTS = """(() => {
@@ -136,9 +137,8 @@ def test_it_fits_and_can_be_read(start_gateway, open_page, pool, ledger, run_dir
 
 def test_a_phone_shows_who_its_operator_is(start_gateway, open_page):
     token = "a-token-of-ada-for-the-page"
-    page = open_page(start_gateway({"admin": {"tokens": {"ada": {"token": token, "may": ["read"]}}}}), width=390, height=844)
-    page.type_into("#token", token)
-    page.wait_for_state("Ready")
+    gateway = start_gateway({"admin": {"tokens": {"ada": {"token": token, "may": ["read"]}}}})
+    page = opened_with_token(open_page, gateway, token, width=390, height=844)
     assert page.text("#facts").split("\n") == ["operator", "ada, read only"]
     assert page.run(WRAPPED_WORDS) == [] and page.run("document.querySelector('#problems').getBoundingClientRect().top") < 130
 

@@ -289,7 +289,7 @@ def test_each_swift_example_of_the_client_api_works(gateway, apple, swift_progra
 def test_each_curl_example_of_the_admin_api_works(start_gateway, apple, tmp_path, ledger):
     settings = merged(apple_settings(apple), {"admin": {"token": ADMIN_TOKEN}, "upstreams": {"api": {"url": "http://127.0.0.1:9000"}}})
     gateway = start_gateway(settings, pool=apple)
-    wait_until(lambda: gateway.admin("/readyz")[0] == 200, "readiness")
+    gateway.wait_until_ready()
     body = {"identity_token": "", "nonce": "a-nonce-of-the-app"}
 
     def user() -> str:
@@ -360,7 +360,8 @@ def test_the_apps_swift_code_signs_in_calls_and_refreshes(tmp_path, start_gatewa
     program = tmp_path / "app"
     checked("swiftc", "-swift-version", "6", "-o", program, tmp_path / "GatehouseClient.swift", tmp_path / "main.swift")
     ledger.note(ADA[1])
-    pool = LocalPool(tmp_path, changes={"lifetimes": {"access_token": 1}})
+    # Whole seconds: of a single one there may be nearly nothing left.
+    pool = LocalPool(tmp_path, changes={"lifetimes": {"access_token": 3}})
     gateway = start_gateway({"issuers": {"pool": {"clock_skew": "0s"}}}, pool=pool)
     app = subprocess.Popen(
         [program, gateway.url, *ADA], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -379,7 +380,7 @@ def test_the_apps_swift_code_signs_in_calls_and_refreshes(tmp_path, start_gatewa
     try:
         assert line() == "signed in"
         refreshes = lambda: [each["status"] for each in gateway.access_log() if each["route"] == "gatehouse:refresh"]
-        # A token lives for a second: until one has ended, and the app has got the next.
+        # A token lives for three seconds: until one has ended, and the app has got the next.
         wait_until(lambda: f'"email":"{ADA[0]}"' in get() and refreshes(), "a refresh", 20)
         assert refreshes()[0] == 200
         wait_until(lambda: f'"email":"{ADA[0]}"' in get(), "a call after it")

@@ -282,7 +282,7 @@ def test_the_websocket_client_comes_again_with_another_token(start_gateway, issu
     url = f"http://127.0.0.1:{server.socket.getsockname()[1]}"
     settings = {"routes": [route], "upstreams": {"recorder": {"url": url}}, "issuers": {"own": {"clock_skew": "0s"}}}
     gateway = start_gateway(settings)
-    wait_until(lambda: gateway.admin("/readyz")[0] == 200, "readiness")
+    gateway.wait_until_ready()
     tokens: list[str] = []
     seen: list[str] = []
 

@@ -66,7 +66,7 @@ def test_a_slow_upload_that_is_refused_at_its_head_gets_its_answer_when_it_looks
             connection.send(bytes(1000))
             return next(pieces) == 15
 
-        wait_until(sends_on, "the last of what it sends", interval=0.5)
+        wait_until(sends_on, "the last of what it sends", seconds=25, interval=0.5)
         response = connection.response()
         assert (response.status, response.header("connection")) == (401, "close")
         # Silent at last, it is let go.

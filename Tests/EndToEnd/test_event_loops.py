@@ -12,13 +12,15 @@ STALLS, SECONDS = "gatehouse_event_loop_stalls_total", "gatehouse_event_loop_sta
 def test_a_loop_that_stood_still_is_counted(start_gateway):
     gateway = start_gateway({"threads": 1})
     assert raw.exchange(gateway.port, "GET", "/recorded/public/x").status == 200
+    began = time.monotonic()
     stalls, seconds = gateway.metric(STALLS), gateway.metric(SECONDS)
     gateway.process.signal(signal.SIGSTOP)
     stopped = time.monotonic()
-    wait_until(lambda: time.monotonic() > stopped + 0.4, "0.4 s to pass")
+    wait_until(lambda: time.monotonic() > stopped + 0.5, "0.5 s to pass")
     gateway.process.signal(signal.SIGCONT)
-    wait_until(lambda: gateway.metric(STALLS) > stalls, "the stall to be counted")
-    assert 0.3 < gateway.metric(SECONDS) - seconds < time.monotonic() - stopped
+    # On a busy machine there may be short ones beside it.
+    wait_until(lambda: gateway.metric(SECONDS) - seconds > 0.3, "the stall to be counted")
+    assert gateway.metric(STALLS) > stalls and gateway.metric(SECONDS) - seconds < time.monotonic() - began
 
 
 def test_counts_stay_over_a_reload(start_gateway):

@@ -42,7 +42,7 @@ class Reader:
     def shell(self, *names: str) -> str:
         script = "set -e\n" + "\n".join(map(self.block, names))
         result = subprocess.run(
-            ["bash", "-c", script], cwd=self.directory, capture_output=True, text=True, timeout=180 * PATIENCE,
+            ["bash", "-c", script], cwd=self.directory, capture_output=True, text=True, timeout=500 * PATIENCE,
             env=self.environment, stdin=subprocess.DEVNULL,
         )
         assert result.returncode == 0, result.stdout + result.stderr
@@ -66,7 +66,7 @@ def reader(run_directory):
     reader.stop()
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_the_page_goes_from_installing_fastapi_to_a_verified_call(reader, ledger):
     reader.shell("install")
     reader.save("app.py", "app")

@@ -12,6 +12,7 @@ from harness.sanitizer import PATIENCE
 
 
 def test_a_ready_gateway_is_healthy(gateway):
+    gateway.wait_until_ready()
     address = f"127.0.0.1:{gateway.admin_port}"
     result = gatehouse("health", "--address", address)
     assert (result.returncode, result.stdout) == (0, "ready\n")
@@ -53,6 +54,7 @@ def health(text: str | None = None, *arguments: str) -> subprocess.CompletedProc
 
 def test_without_an_address_the_settings_say_which(gateway, tmp_path):
     """As in a container with an admin listener of its own, whose health check knows none of its secrets."""
+    gateway.wait_until_ready()
     for host in ("127.0.0.1", "0.0.0.0", "localhost", "${HOST}"):
         admin = {"address": f"{host}:{gateway.admin_port}", "token": "file:/nowhere/token"}
         text = json.dumps({**gateway.config, "admin": admin, "threads": "many"})

@@ -43,7 +43,7 @@ def pool(run_directory, ports):
 
 
 def changes(pool: LocalPool, port: int, backend: RecordingBackend, **sync) -> dict:
-    url = {"url": f"{backend.url}/users", "allow_insecure_http": True, "audience": "users", "timeout": "2s"}
+    url = {"url": f"{backend.url}/users", "allow_insecure_http": True, "audience": "users", "timeout": "10s"}
     return {
         "listeners": [{"address": f"127.0.0.1:{port}"}],
         "sign_in": {"cognito": {"hosted": hosted_settings(pool, port)}},

@@ -32,7 +32,7 @@ def own_recorder():
 @pytest.fixture
 def gateway(start_gateway, own_recorder):
     """One with a single event loop, that has had as many connections to its backend as will be needed."""
-    gateway = start_gateway({"threads": 1})
+    gateway = start_gateway({"threads": 1, "upstreams": {"recorder": {"first_byte_timeout": "60s", "idle_timeout": "60s"}}})
     together = threading.Barrier(STREAMS)
 
     def respond(backend) -> None:

@@ -27,8 +27,10 @@ sys.stdin.readline()
 
 def is_running(pid: int) -> bool:
     """Whether there is such a process; one that has ended and that nobody has waited for is none."""
-    stat = Path(f"/proc/{pid}/stat")
-    return stat.exists() and stat.read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 def test_a_kill_of_the_tests_leaves_neither_servers_nor_directories(tmp_path):

@@ -174,7 +174,8 @@ def test_server_sent_events_arrive_one_by_one(gateway, recorder):
 
 def test_server_sent_events_from_fastapi_keep_their_pace(gateway, issuer):
     with raw.RawConnection(gateway.port) as connection:
-        connection.send(raw.request_bytes("GET", "/api/v1/events?n=3&interval=0.3", bearer(issuer.access())))
+        # They take so long that it does not matter if the first is seen late on a busy machine.
+        connection.send(raw.request_bytes("GET", "/api/v1/events?n=3&interval=1", bearer(issuer.access())))
         connection.head()
         arrivals = [time.monotonic() for _ in connection.chunks()]
     assert len(arrivals) == 3
@@ -196,20 +197,21 @@ def test_a_response_cut_short_is_not_passed_off_as_complete(gateway, issuer):
             connection.request("GET", "/api/v1/abort", bearer(issuer.access()))
 
 
-def test_a_clients_disconnect_cancels_the_request_at_the_backend(gateway, recorder):
+def test_a_clients_disconnect_cancels_the_request_at_the_backend(start_gateway, own_recorder):
+    gateway = start_gateway({"upstreams": {"recorder": {"first_byte_timeout": "60s"}}})
     noticed = threading.Event()
 
     def wait_for_the_end(exchange):
         exchange.wait_for_close()
         noticed.set()
 
-    recorder.on("/recorded/public/waiting", wait_for_the_end)
+    own_recorder.on("/recorded/public/waiting", wait_for_the_end)
     connection = raw.RawConnection(gateway.port)
     connection.send(raw.request_bytes("GET", "/recorded/public/waiting"))
-    recorder.last("/recorded/public/waiting")
+    own_recorder.last("/recorded/public/waiting")
     connection.close()
-    # Well within the second after which the gateway would give up by itself.
-    assert noticed.wait(0.8), "the backend's connection stayed open after the client had gone"
+    # Well within the minute after which the gateway would give up by itself.
+    assert noticed.wait(10), "the backend's connection stayed open after the client had gone"
 
 
 def test_a_disconnect_in_the_middle_of_a_download_reaches_the_backend(gateway, recorder):

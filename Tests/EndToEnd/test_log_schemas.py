@@ -10,7 +10,7 @@ from harness.backend import answer
 from harness.certificates import Authority
 from harness.gateway import check
 from harness.h2raw import PREFACE, SETTINGS, H2Connection, frame, request
-from harness.process import free_port, wait_until
+from harness.process import accepts_connections, free_port, wait_until
 
 PATH = "/recorded/public/log"
 
@@ -28,11 +28,16 @@ def test_a_line_says_who_asked_whom_and_how(start_gateway, own_recorder):
 
 def test_the_versions_are_those_that_were_spoken(start_gateway, own_recorder, tmp_path):
     authority = Authority(tmp_path)
-    secure = {"address": f"127.0.0.1:{free_port()}", "tls": {"certificates": [authority.issue("api.test").settings()]}}
+    port = free_port()
+    secure = {"address": f"127.0.0.1:{port}", "tls": {"certificates": [authority.issue("api.test").settings()]}}
     gateway = start_gateway({"listeners": [{"address": f"127.0.0.1:{free_port()}"}, secure]})
+    # The harness has waited for the first listener only.
+    wait_until(lambda: accepts_connections(port), "the second listener")
 
     def spoken(expected: int) -> list[tuple]:
         lines = wait_until(lambda: len(gateway.access_log()) >= expected and gateway.access_log(), "the lines")
+        # Lines of requests on two event loops may be written in another order than the requests came.
+        lines = sorted(lines, key=lambda line: line["time"])
         return [(line["http_version"], line.get("tls_version")) for line in lines]
 
     with raw.RawConnection(gateway.port) as connection:
@@ -44,7 +49,7 @@ def test_the_versions_are_those_that_were_spoken(start_gateway, own_recorder, tm
         context = ssl.create_default_context(cafile=str(authority.pem))
         context.minimum_version = context.maximum_version = version
         context.set_alpn_protocols([protocol])
-        plain = socket.create_connection(("127.0.0.1", int(secure["address"].rpartition(":")[2])), timeout=10)
+        plain = socket.create_connection(("127.0.0.1", port), timeout=10)
         with context.wrap_socket(plain, server_hostname="api.test") as tls:
             if protocol == "h2":
                 connection = H2Connection.on(tls)

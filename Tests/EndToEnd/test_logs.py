@@ -182,10 +182,13 @@ def test_a_log_that_cannot_be_written_is_told_of_in_the_others(start_gateway, ow
     wait_until(lambda: told("lines of a log cannot be written, or not in time"), "the loss to be told")
     (line,) = told("lines of a log cannot be written, or not in time")
     assert line["log"] == "access" and 1 <= int(line["lost"]) <= 3 and line["level"] == "error"
+    # It is told as soon as one is lost; another one that still waited would go to the new file.
+    wait_until(lambda: lost(gateway, "access") == 3, "all three to be lost")
     access.unlink()
     gateway.reload()
     get(gateway, "/recorded/exact")
-    wait_until(lambda: told("lines of a log are written again"), "its end to be told")
+    # After three looks, two seconds apart, at which none was lost.
+    wait_until(lambda: told("lines of a log are written again"), "its end to be told", 30)
     (line,) = told("lines of a log are written again")
     assert line["log"] == "access" and int(line["lost"]) == 3
 

@@ -20,7 +20,7 @@ from harness.sanitizer import PATIENCE
 
 NAMED, PLAIN = "/named", "/recorded/public/plain"
 # Far below the seconds that libcurl, and the resolver's own attempts, would take; and enough for a busy machine.
-AT_ONCE = 1.0 * PATIENCE
+AT_ONCE = 2.0 * PATIENCE
 ENDS_CONNECTIONS = answer(200, b"{}", {"Connection": "close"})
 
 
@@ -92,11 +92,15 @@ def test_many_who_wait_for_a_name_need_few_threads(named, names):
     gateway = named(connect_timeout="5s")
     tasks = Path(f"/proc/{gateway.process.pid}/task")
     before = len(list(tasks.iterdir()))
-    waiting = [raw.RawConnection(gateway.port, timeout=20) for _ in range(500)]
+    waiting: list[raw.RawConnection] = []
     try:
-        for connection in waiting:
-            connection.send(raw.request_bytes("GET", NAMED))
-        wait_until(lambda: gateway.metric("gatehouse_requests_in_flight") == 500, "500 requests in flight")
+        # A hundred at a time: it is not about how long an event loop takes for many at once.
+        for count in range(100, 501, 100):
+            new = [raw.RawConnection(gateway.port, timeout=20) for _ in range(100)]
+            waiting += new
+            for connection in new:
+                connection.send(raw.request_bytes("GET", NAMED))
+            wait_until(lambda: gateway.metric("gatehouse_requests_in_flight") == count, f"{count} in flight")  # noqa: B023
         assert len(list(tasks.iterdir())) <= before + 20
         assert longest_wait(gateway, 1) < AT_ONCE
         assert {connection.response().status for connection in waiting} == {504}
@@ -132,7 +136,8 @@ def test_the_last_good_addresses_serve_while_the_resolver_is_away(named, names, 
         assert time.monotonic() - began < 0.5 + AT_ONCE
         count += 1
     assert count > 20
-    assert gateway.samples()['gatehouse_name_lookups_total{result="failed"}'] >= 1
+    # The resolver's own attempts take ten seconds.
+    wait_until(lambda: gateway.samples()['gatehouse_name_lookups_total{result="failed"}'] >= 1, "a look-up to fail")
 
 
 def test_a_resolver_that_never_answered_is_502(named, names):
@@ -174,18 +179,18 @@ def test_a_name_that_moves_is_followed(named, names, own_recorder):
     assert ask(gateway) == 200
     with Elsewhere("127.0.0.2", int(own_recorder.url.rsplit(":", 1)[1])):
         names.addresses["backend.test"] = ["127.0.0.2"]
-        wait_until(lambda: ask(gateway) == 202, "the other address", 4)
+        wait_until(lambda: ask(gateway) == 202, "the other address")
         names.addresses["backend.test"] = ["127.0.0.1"]
-        wait_until(lambda: ask(gateway) == 200, "the first address again", 4)
+        wait_until(lambda: ask(gateway) == 200, "the first address again")
 
 
 def test_a_name_that_is_gone_is_502_and_one_that_is_back_is_found(named, names):
     gateway = named()
     assert ask(gateway) == 200
     del names.addresses["backend.test"]
-    wait_until(lambda: ask(gateway) == 502, "the name to be gone", 4)
+    wait_until(lambda: ask(gateway) == 502, "the name to be gone")
     names.addresses["backend.test"] = ["127.0.0.1"]
-    wait_until(lambda: ask(gateway) == 200, "the name to be back", 4)
+    wait_until(lambda: ask(gateway) == 200, "the name to be back")
 
 
 def test_all_addresses_of_a_name_are_tried(named, names):

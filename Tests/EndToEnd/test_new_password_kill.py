@@ -103,6 +103,8 @@ def test_the_sessions_from_before_end_when_the_gateway_is_back(gateway, pool, fr
     again = Gateway(gateway.config_path.parent, "gateway", gateway.config)
     try:
         account = Account(again.port, ledger)
+        # Without keys it would let nobody pass.
+        again.wait_until_ready()
         wait_until(lambda: not passes(again, other), "the end of the other session", seconds=40)
         assert_refusal(account.refresh(other["refresh_token"]), 401, "TokenRefreshException")
         goes_on = "change" in way

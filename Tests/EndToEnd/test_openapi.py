@@ -182,6 +182,7 @@ def test_schemathesis_finds_no_other_answer(start_gateway, quiet_pool, issuer, l
 def test_schemathesis_finds_no_other_answer_of_the_admin_listener(start_gateway, issuer, tmp_path, who, effort):
     settings = session_settings(issuer.server.url)
     gateway = start_gateway(settings) if "without" in who else administered(start_gateway, issuer)
+    gateway.wait_until_ready()
     State(gateway).begin()
     options = []
     if who == "operator":

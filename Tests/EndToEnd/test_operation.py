@@ -78,7 +78,7 @@ def test_the_access_log_can_be_switched_off(start_gateway, own_recorder):
 
 def test_health_and_readiness(gateway):
     assert gateway.admin("/healthz")[0] == 200
-    wait_until(lambda: gateway.admin("/readyz")[0] == 200, "readiness")
+    gateway.wait_until_ready()
     assert gateway.admin("/nothing-here")[0] == 404
 
 
@@ -136,7 +136,7 @@ def test_sigterm_ends_an_idle_gateway_at_once(start_gateway, own_recorder):
     with raw.RawConnection(gateway.port) as connection:
         assert connection.request("GET", "/recorded/public/x").status == 200
         gateway.process.signal(signal.SIGTERM)
-        assert gateway.process.wait(5) == 0
+        assert gateway.process.wait(10) == 0
 
 
 def test_sigterm_does_not_wait_for_ever(start_gateway, own_recorder):
@@ -188,7 +188,8 @@ def test_the_log_tells_of_the_start_and_of_readiness(start_gateway):
         "type": "application", "level": "info", "message": "starting", "configuration": str(gateway.config_path),
         "digest": digest,
     }  # fmt: skip
-    assert not own_lines(gateway, "not ready yet")
+    # It is told where a start takes five seconds, as on a busy machine.
+    assert not own_lines(gateway, "not ready yet") or int(ready["milliseconds"]) >= 5000
 
 
 def test_the_log_tells_once_what_a_start_waits_for(start_gateway, issuer):
@@ -238,10 +239,10 @@ def test_the_port_is_free_again_at_once(start_gateway, own_recorder):
 def test_it_listens_on_ipv6_when_told_to(start_gateway, own_recorder):
     if not socket.has_ipv6:
         pytest.skip("this machine has no IPv6")
+    port = free_port()
     try:
         with socket.socket(socket.AF_INET6) as probe:
-            probe.bind(("::1", 0))
-            port = probe.getsockname()[1]
+            probe.bind(("::1", port))
     except OSError:
         pytest.skip("this machine has no IPv6 loopback")
     second = f"127.0.0.1:{free_port()}"
@@ -249,7 +250,7 @@ def test_it_listens_on_ipv6_when_told_to(start_gateway, own_recorder):
 
     def connected() -> socket.socket | None:
         try:
-            return socket.create_connection(("::1", port), timeout=5)
+            return socket.create_connection(("::1", port), timeout=10)
         except ConnectionRefusedError:
             return None
 

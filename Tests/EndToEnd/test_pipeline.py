@@ -260,12 +260,12 @@ def test_a_clock_that_is_off_by_less_than_a_minute_does_no_harm(gateway, recorde
 
 
 def test_a_cached_token_ends_with_its_exp(gateway, recorder, issuer):
-    token = issuer.access(exp=int(time.time()) - 58)
+    # It is good for three seconds at least.
+    token = issuer.access(exp=int(time.time()) - 56)
     assert get(gateway, REQUIRED, bearer(token)).status == 200
     refused = wait_until(
         lambda: (response := get(gateway, REQUIRED, bearer(token))).status == 401 and response,
         "the cached token to expire",
-        seconds=6,
         interval=0.2,
     )
     assert_refusal(refused, 401, "TokenExpiredException")
@@ -305,11 +305,12 @@ def test_a_key_that_appears_after_the_start_is_found(start_gateway, own_recorder
         token = issuer.sign(issuer.access_claims(), added)
         wait_until(lambda: get(gateway, REQUIRED, bearer(token)).status == 200, "the new key", interval=0.1)
         strays = [issuer.sign(issuer.access_claims(), added, kid=f"stray-{number}") for number in range(20)]
-        fetched, began = issuer.server.fetches, time.monotonic()
+        fetched, began = issuer.server.fetches, int(time.time())
         for stray in strays:
             assert get(gateway, REQUIRED, bearer(stray)).status == 401
-        # One now, and one for each interval that passes until a slow machine has asked twenty times.
-        assert issuer.server.fetches - fetched <= 1 + (time.monotonic() - began) // 2
+        # One now, and one for each interval that passes until a slow machine has asked twenty times. The gateway counts
+        # whole seconds of the time of day.
+        assert issuer.server.fetches - fetched <= 1 + (int(time.time()) - began) // 2
     finally:
         issuer.server.stop()
 

@@ -7,7 +7,6 @@ import pytest
 from harness import h2raw, raw, websocket
 from harness.account import assert_refusal, bearer
 from harness.h2raw import H2Connection
-from harness.process import wait_until
 from harness.websocket import Client, Held
 
 SUBJECT = "8c3b1c52-0000-4000-8000-1234567890ab"
@@ -33,7 +32,7 @@ ROUTES = [
 @pytest.fixture
 def gateway(start_gateway):
     gateway = start_gateway({"routes": ROUTES})
-    wait_until(lambda: gateway.admin("/readyz")[0] == 200, "readiness")
+    gateway.wait_until_ready()
     return gateway
 
 
@@ -132,7 +131,7 @@ def test_claims_have_headers_that_are_the_gateways_own(start_gateway, issuer, ow
     claims = {"X-Auth-Tenant": "custom:tenant", "X-Roles": ["realm", "roles"], "X-Level": "level"}
     open_route = {"name": "open", "path": "/open", "access": "public", "upstream": "recorder"}
     gateway = start_gateway({"routes": [*ROUTES, open_route], "identity": {"claims": claims}})
-    wait_until(lambda: gateway.admin("/readyz")[0] == 200, "readiness")
+    gateway.wait_until_ready()
     roles = ["a,b", "c\r\nX-Auth-Subject: mallory", "d"]
     token = issuer.access(**{"custom:tenant": "acmé, inc", "realm": {"roles": roles}, "level": 3})
     spoofed = {"X-Roles": "root", "x_roles": "root", "X.Roles": "root", "X-Level": "9"}

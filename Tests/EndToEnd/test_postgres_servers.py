@@ -14,7 +14,8 @@ from harness.tcp_proxy import TcpProxy
 def psql(port: int, statement: str, seconds: float = 30) -> subprocess.CompletedProcess:
     """A statement by the role of gateways; the test goes on without a result after `seconds`."""
     place = ["-h", "127.0.0.1", "-p", str(port), "-U", USER, "-d", DATABASE]
-    environment = {**os.environ, "PGPASSWORD": PASSWORD, "PGCONNECT_TIMEOUT": str(int(seconds))}
+    # psql gives up by itself later than that.
+    environment = {**os.environ, "PGPASSWORD": PASSWORD, "PGCONNECT_TIMEOUT": str(int(seconds) + 30)}
     command = [str(binaries() / "psql"), *place, "-XAtqc", statement]
     return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=seconds)
 
@@ -32,6 +33,7 @@ def proxy(cluster):
     proxy.stop()
 
 
+@pytest.mark.timeout(300)
 def test_what_the_primary_confirms_is_on_the_standby_and_outlasts_it(own_cluster):
     old, new = own_cluster.primary, own_cluster.standby
     value(old.port, "CREATE TABLE told (number int)")

@@ -4,7 +4,7 @@ import pytest
 from harness import raw
 from harness.h2raw import H2Connection, request
 from harness.gateway import check
-from harness.process import free_port
+from harness.process import accepts_connections, free_port, wait_until
 
 
 @pytest.fixture
@@ -76,6 +76,8 @@ def test_nobody_elses_word_for_it_counts(redirecting, own_recorder):
 def test_other_listeners_serve_and_a_reload_changes_it(redirecting):
     gateway = redirecting()
     other = int(gateway.config["listeners"][1]["address"].rpartition(":")[2])
+    # The harness has waited for the first listener only.
+    wait_until(lambda: accepts_connections(other), "the second listener")
     assert raw.exchange(other, "GET", "/recorded/public/x").status == 200
     with raw.RawConnection(gateway.port) as before:
         assert before.request("GET", "/recorded/public/x").status == 308

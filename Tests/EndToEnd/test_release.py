@@ -18,7 +18,7 @@ from harness.gateway import REPOSITORY, binary
 from harness.sanitizer import SANITIZER
 
 pytestmark = [
-    pytest.mark.timeout(400),
+    pytest.mark.timeout(1200),
     pytest.mark.skipif(bool(SANITIZER), reason="nobody releases a sanitizer's build"),
     pytest.mark.skipif(not (REPOSITORY / "Package.resolved").exists(), reason="nothing has been resolved here"),
 ]
@@ -27,7 +27,7 @@ pytestmark = [
 def release(directory) -> None:
     environment = {**os.environ, "GATEHOUSE_BINARY": str(binary()), "SOURCE_DATE_EPOCH": "1780000000"}
     result = subprocess.run(
-        [DEPLOY / "release.sh", "--output", directory], env=environment, capture_output=True, text=True, timeout=300,
+        [DEPLOY / "release.sh", "--output", directory], env=environment, capture_output=True, text=True, timeout=900,
         stdin=subprocess.DEVNULL,
     )
     assert result.returncode == 0, result.stdout + result.stderr
@@ -145,7 +145,7 @@ def test_lintian_finds_no_fault_in_the_package(deb):
     # A binary of a debug build, which nobody releases, finds the runtime where the compiler is.
     result = subprocess.run(
         ["lintian", "--allow-root", "--no-tag-display-limit", "--suppress-tags", "custom-library-search-path", deb],
-        capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL,
+        capture_output=True, text=True, timeout=900, stdin=subprocess.DEVNULL,
     )
     assert (result.returncode, result.stdout) == (0, ""), result.stderr
 
@@ -270,7 +270,7 @@ def test_it_installs_serves_upgrades_and_goes(deb, tmp_path):
     # A network of its own, since the package's ports are whoever's on this machine; processes that end with it.
     namespaces = ["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "--propagation", "private"]
     command = [*namespaces, "bash", "-c", INSTALLATION, "sh", tmp_path, deb, life]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=200, stdin=subprocess.DEVNULL)
+    result = subprocess.run(command, capture_output=True, text=True, timeout=600, stdin=subprocess.DEVNULL)
     assert result.returncode == 0 and "INSTALLED AND GONE" in result.stdout, result.stdout + result.stderr[-4000:]
     # Nothing of it is on this machine.
     assert subprocess.run(["dpkg-query", "-W", "gatehouse"], capture_output=True).returncode != 0

@@ -534,6 +534,8 @@ def test_sessions_go_on(start_gateway, pool, ledger):
 
 def test_counters_go_on(start_gateway, own_recorder):
     gateway = start_gateway()
+    # Its key set is fetched by then.
+    gateway.wait_until_ready()
     for _ in range(3):
         assert status(gateway, "/recorded/public/x") == 200
     assert status(gateway, "/nowhere") == 404
@@ -683,6 +685,8 @@ def test_no_request_is_lost_through_twenty_reloads_under_load(start_gateway, own
     servers = [{"url": own_recorder.url}, {"url": other.url}]
     upstream = {"url": ..., "servers": servers, "first_byte_timeout": "20s"}
     gateway = start_gateway({"listeners": listeners, "upstreams": {"recorder": upstream}})
+    # The harness has waited for the first listener only.
+    wait_until(lambda: accepts_connections(secure), "the second listener")
     token = bearer(issuer.access())
     piece = bytes(range(256)) * 64
 
@@ -763,8 +767,8 @@ def test_no_request_is_lost_through_twenty_reloads_under_load(start_gateway, own
             )
             wait_until(
                 lambda: load.failures or all(load.counts.get(name, 0) > before.get(name, 0) for name in load.counts),
-                "every client to get on",
-            )
+                "every client to get on", 30,
+            )  # fmt: skip
     assert load.failures == []
     assert len(load.counts) == 12
     wait_until(lambda: gateway.samples()["gatehouse_requests_in_flight"] == 0, "the last request to end")
@@ -772,6 +776,7 @@ def test_no_request_is_lost_through_twenty_reloads_under_load(start_gateway, own
     other.stop()
 
 
+@pytest.mark.alone
 @pytest.mark.skipif(bool(SANITIZER), reason="does not come to this rate")
 def test_five_reloads_under_a_thousand_requests_a_second(start_gateway, issuer):
     """Each request is answered, and each connection is let in, of which there are 40 new ones a second."""
@@ -815,6 +820,7 @@ def threads(pid: int) -> int:
     return len(list(Path(f"/proc/{pid}/task").iterdir()))
 
 
+@pytest.mark.timeout(300)
 def test_many_reloads_leave_nothing_behind(start_gateway, own_recorder, issuer, tmp_path):
     authority = Authority(tmp_path)
     certificate = authority.issue("api.test")

@@ -166,7 +166,7 @@ def test_a_session_that_is_lost_and_one_that_comes_back_are_noticed(own_cluster,
         own_cluster.primary.sql("DELETE FROM user_sessions")
         return bool(apps.problems)
 
-    wait_until(is_noticed, "a lost session to be noticed")
+    wait_until(is_noticed, "a lost session to be noticed", 30)
     apps.stop()
     assert "lost" in apps.problems[0]
     pool_app = apps.apps[0]

@@ -15,6 +15,7 @@ from harness.process import wait_until
 from harness.replicas import Replica, Replicas
 from harness.session_apps import SessionApps
 from harness.tcp_proxy import TcpProxy
+from test_replicas_chaos import answers
 
 # From the promotion of the standby until a gateway writes again.
 WRITABLE_SECONDS = 5
@@ -124,7 +125,7 @@ def answered(call: Callable[[], raw.Response]) -> dict:
         assert answer.status in (200, 503), answer.body
         return answer.json() if answer.status == 200 else None
 
-    return wait_until(body, "an answer", 15)
+    return wait_until(body, "an answer", 20)
 
 
 def subject(tokens: dict) -> str:
@@ -210,14 +211,14 @@ def test_after_a_failover_everything_told_is_still_true(reach, start_replicas):
     wait_until(lambda: apps.refusals > 0 or apps.problems, "a refusal")
     cluster.promote()
     wait_writable(replicas)
-    apps.wait_progress("after the fail-over", 10)
+    apps.wait_progress("after the fail-over")
     # The old primary is the first in the URL of the gateways. It says that it is a primary, and its data are old.
     cluster.return_read_only()
     reach.all(TcpProxy.cut)
     wait_writable(replicas)
     for number in range(3):
         replicas.restart(number)
-    apps.wait_progress("beside the old primary", 10)
+    apps.wait_progress("beside the old primary")
     assert cluster.standby.value("SELECT pg_is_in_recovery()") == "f"
     assert cluster.standby.value(STATEMENTS) == "0", "the old primary is asked for nothing"
     sessions.assert_alive()
@@ -264,8 +265,9 @@ def test_a_full_disk_is_503_and_it_recovers_by_itself(run_directory, start_repli
         wait_until(refused, "the disk to be full", 60, interval=0)
         sessions.assert_verified()
         server.free_disk()
+        # PostgreSQL ends itself where its log has no room, and not at once.
+        wait_until(lambda: server.process.exit_status is not None or answers(server), "the server to go on or end", 30)
         if server.process.exit_status is not None:
-            # PostgreSQL ends itself where its log has no room.
             server.start()
         wait_writable(replicas, 15)
         sessions.assert_alive()

@@ -42,7 +42,7 @@ def restart(replicas: Replicas, load: BalancedLoad, number: int) -> dict:
     """As a rollout does it: taken out, restarted, ready, and back."""
     take_out(replicas, load, number)
     gateway = replicas.restart(number)
-    wait_until(lambda: gateway.admin("/readyz")[0] == 200, "the gateway to be ready")
+    gateway.wait_until_ready()
     told = load.use(replicas.ports)
     assert_no_failure(told)
     return told

@@ -106,7 +106,7 @@ def timeless(seen: tuple) -> tuple:
 @pytest.fixture
 def saved(start_gateway, issuer, tmp_path):
     gateway = start_gateway({"identity": {"assertion": {"issuer": "https://gateway.example"}}})
-    wait_until(lambda: gateway.admin("/readyz")[0] == 200, "the gateway to be ready")
+    gateway.wait_until_ready()
     return Saved(gateway, issuer, tmp_path / "backup.sqlite")
 
 

@@ -103,7 +103,7 @@ def test_no_kill_loses_a_session_or_brings_one_back(start_gateway, issuer, ledge
     clients: list[Client] = [*refreshing, leaving]
     for client in clients:
         client.start()
-    choice, slowest = random.Random(kills), 0.0
+    choice, slowest, spent = random.Random(kills), 0.0, 0.0
     for _ in range(kills):
         progress = [client.done for client in clients]
         wait_until(
@@ -121,6 +121,7 @@ def test_no_kill_loses_a_session_or_brings_one_back(start_gateway, issuer, ledge
         begin = time.monotonic()
         gateway = start_gateway(settings)
         slowest = max(slowest, time.monotonic() - begin)
+        spent = max(spent, gateway.process.cpu_seconds())
         address.port = gateway.port
         assert_ended(address, ledger, ended[-8:])
     for client in clients:
@@ -132,4 +133,5 @@ def test_no_kill_loses_a_session_or_brings_one_back(start_gateway, issuer, ledge
     assert all(App(address.port, ledger).refresh(client.token).status == 200 for client in refreshing)
     assert_ended(address, ledger, leaving.ended)
     if not SANITIZER and "debug" not in str(binary()):
-        assert slowest < 1
+        # The work of a start is counted in processor time; a wait for something would take seconds.
+        assert spent < 1 and slowest < 5

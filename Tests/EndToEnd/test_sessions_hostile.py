@@ -88,7 +88,8 @@ def test_a_database_that_is_away_holds_no_other_request_up(start, apple, ledger,
             slowest = max(slowest, time.monotonic() - begun)
         lock.execute("ROLLBACK")
     assert {each.result().status for each in waiting} == {503}
-    assert slowest < 1.5 * PATIENCE
+    # A write waits three seconds for the lock.
+    assert slowest < 2.5 * PATIENCE
     assert app.post("refresh", token=token).status == 200
 
 

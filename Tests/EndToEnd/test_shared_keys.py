@@ -171,7 +171,7 @@ def test_a_gateway_that_cannot_follow_the_keys_says_so_and_serves_on(own_cluster
         wait_until(lambda: behind.samples()[READABLE.format(purpose)] == 0, f"the {purpose} keys to be missed", FOLLOWED)  # noqa: B023
     errors = [keys["error"] for keys in behind.status()["own_keys"]]
     assert all("which is missing under state.postgres.sealing_keys" in error for error in errors), errors
-    assert "keys could not be read; the current ones stay" in behind.log()
+    wait_until(lambda: "keys could not be read; the current ones stay" in behind.log(), "the log to tell of it")
     # Both have the keys that they had.
     assert {newer.samples()[READABLE.format(purpose)] for purpose in PURPOSES[:4]} == {1}
     refreshed(newer, refreshed(behind, token))

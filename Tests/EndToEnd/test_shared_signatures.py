@@ -49,7 +49,7 @@ def made(issuer, number: int) -> str:
     return jwt.encode(claims, key.private, algorithm="RS256", headers={"kid": key.kid})
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(300)
 def test_eight_loops_verify_two_thousand_tokens_two_thousand_times(loops, issuer):
     tokens = [made(issuer, number) for number in range(2000)]
     for number, token in enumerate(tokens):

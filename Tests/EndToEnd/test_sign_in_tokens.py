@@ -15,8 +15,12 @@ PATH = "/recorded/required/x"
 def refusal(gateway) -> dict:
     """The first line of the log about refused tokens."""
     message = "the gateway refuses the tokens of its own sign-in"
-    lines = wait_until(lambda: [line for line in gateway.process.errors().splitlines() if message in line], message)
-    return json.loads(lines[0])
+
+    def found() -> list[str]:
+        # One without its end is being written.
+        return [line for line in gateway.process.errors().splitlines(True) if message in line and line.endswith("\n")]
+
+    return json.loads(wait_until(found, message)[0])
 
 
 def sign_ins(gateway) -> list[dict]:
@@ -45,6 +49,7 @@ def test_tokens_with_another_issuer_are_reported_with_expected_and_got(start_gat
     if translated:
         changes["direct_cognito"] = {"mode": "translate"}
     gateway = start_gateway(changes, pool=pool)
+    gateway.wait_until_ready()
     assert sign_ins(gateway) == [{"issuer": "pool", "client_id": POOL_CLIENT_ID, "refused": None, "differences": []}]
     token = translated_login(gateway, ledger) if translated else Account(gateway.port, ledger).login(*ADA).json()["access_token"]
     assert raw.exchange(gateway.port, "GET", PATH, bearer(token)).status == 401
@@ -71,6 +76,7 @@ def test_tokens_with_another_issuer_are_reported_with_expected_and_got(start_gat
 
 def test_a_corrected_configuration_is_judged_anew(start_gateway, pool, ledger):
     gateway = start_gateway({"issuers": {"pool": {"client_ids": [POOL_CLIENT_ID], "issuer": WRONG}}}, pool=pool)
+    gateway.wait_until_ready()
     account = Account(gateway.port, ledger)
     assert account.login(*ADA).status == 200
     refusal(gateway)

@@ -58,7 +58,7 @@ def test_a_connection_that_is_not_made_in_time_is_504(start_gateway, full_queue,
     start = time.monotonic()
     response = raw.exchange(gateway.port, "POST" if body else "GET", TARGET, body=body)
     assert_refusal(response, 504, "UpstreamTimeoutException")
-    assert 0.3 < time.monotonic() - start < 3
+    assert 0.3 < time.monotonic() - start < 4, "the default is 5s"
     assert gateway.access_line(response.header("x-request-id"))["denial_reason"] == "upstream-connect-timeout"
 
 
@@ -76,7 +76,7 @@ def test_a_routes_own_time_to_connect_is_kept(start_gateway, full_queue):
     gateway = start_gateway({"threads": 1, **upstream(full_queue.url, connect_timeout="1h"), "routes": [route]})
     start = time.monotonic()
     assert raw.exchange(gateway.port, "GET", "/own").status == 504
-    assert time.monotonic() - start < 3
+    assert time.monotonic() - start < 8
 
 
 class SlowTLSServer:
@@ -147,7 +147,7 @@ def test_an_upload_to_a_tls_backend_that_does_not_read_waits_and_arrives_whole(
             sender.start()
             # The client has to stop, since nobody on the way collects what the backend does not take.
             before = -1
-            while before != sent:
+            while not sent or before != sent:
                 before = sent
                 sender.join(0.5)
             assert 0 < sent < total

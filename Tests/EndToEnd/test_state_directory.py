@@ -81,7 +81,7 @@ def test_what_others_may_only_read_and_is_public_serves_on(stopped, start_gatewa
     (state / "key-set-own.json").chmod(0o644)
     (state / "NOTES.txt").write_text("An operator's own.")
     (state / "NOTES.txt").chmod(0o666)
-    assert start_gateway({"state_directory": str(state)}).admin("/readyz")[0] == 200
+    start_gateway({"state_directory": str(state)}).wait_until_ready()
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o002, 0o022, 0o077])
@@ -99,7 +99,7 @@ def test_what_is_made_is_its_owners_whatever_the_umask(start_gateway, tmp_path, 
     assert f"{state}/gatehouse.sqlite-wal" in modes and set(modes.values()) == {0o600}, modes
     assert state.stat().st_mode & 0o777 == 0o700 and state.parent.stat().st_mode & 0o022 == 0
     gateway.stop()
-    assert start_gateway({"state_directory": str(state)}).admin("/readyz")[0] == 200
+    start_gateway({"state_directory": str(state)}).wait_until_ready()
 
 
 @needs_root

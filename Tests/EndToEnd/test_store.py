@@ -127,7 +127,7 @@ def test_a_store_that_cannot_be_written_is_not_ready_until_it_can_be(served):
 def test_a_store_that_no_sign_in_needs_is_told_and_no_more(start_gateway):
     gateway = start_gateway()
     assert stored(gateway)["needed"] is False
-    wait_until(lambda: gateway.admin("/readyz")[0] == 200, "key sets")
+    gateway.wait_until_ready()
     with locked(gateway):
         wait_until(lambda: not stored(gateway)["writable"], "the lock to be seen")
         assert gateway.admin("/readyz") == (200, "ready\nstore: database is locked (SQLite 5)\n")

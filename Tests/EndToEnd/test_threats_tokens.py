@@ -152,7 +152,9 @@ def test_row_06_a_strange_kid_reaches_no_file_no_query_and_no_second_log_line(ga
 def test_row_07_ten_thousand_unknown_kids_cause_one_fetch(start_gateway, own_recorder):
     issuer = Issuer()
     try:
-        gateway = start_gateway({"logging": {"access_log": False}}, jwks_url=issuer.server.url)
+        # However long it takes, the interval does not end meanwhile.
+        settings = {"logging": {"access_log": False}, "key_sets": {"unknown_key_interval": "1h"}}
+        gateway = start_gateway(settings, jwks_url=issuer.server.url)
         assert raw.exchange(gateway.port, "GET", REQUIRED, bearer(issuer.access())).status == 200
         fetches = issuer.server.fetches
         text = issuer.raw(header(issuer), issuer.access_claims(), b"x" * 256).split(".", 1)[1]

@@ -265,7 +265,7 @@ def never_begins(gateway, authority):
     "fails", [fails_at_the_name, fails_at_the_version, speaks_plain_http, leaves_half_way, stops_half_way, never_begins]
 )
 def test_a_handshake_that_fails_is_counted_once(start_gateway, authority, fails):
-    changes = {**tls_listener(authority.issue("api.test"), minimum_version="1.3"), "limits": {"handshake_timeout": "600ms"}}
+    changes = {**tls_listener(authority.issue("api.test"), minimum_version="1.3"), "limits": {"handshake_timeout": "1s"}}
     gateway = start_gateway(changes)
     assert failed_handshakes(gateway) == 0
     for count in (1, 2):

@@ -5,7 +5,6 @@ import websockets.sync.client
 from harness import h2raw, raw
 from harness.account import assert_refusal, bearer
 from harness.h2raw import H2Connection
-from harness.process import wait_until
 from harness.websocket import Client, Held, switch
 from test_websocket import EchoServer
 
@@ -34,7 +33,7 @@ ROUTES = [
 @pytest.fixture
 def gateway(start_gateway):
     gateway = start_gateway({"routes": ROUTES})
-    wait_until(lambda: gateway.admin("/readyz")[0] == 200, "readiness")
+    gateway.wait_until_ready()
     return gateway
 
 
@@ -200,7 +199,7 @@ def test_a_library_client_is_content_with_the_gateways_answer(gateway, issuer, o
 def test_a_library_client_and_a_library_server_agree_on_another_protocol(start_gateway, issuer):
     echo = EchoServer()
     gateway = start_gateway({"routes": ROUTES, "upstreams": {"recorder": {"url": f"http://127.0.0.1:{echo.port}"}}})
-    wait_until(lambda: gateway.admin("/readyz")[0] == 200, "readiness")
+    gateway.wait_until_ready()
     with websockets.sync.client.connect(
         f"ws://127.0.0.1:{gateway.port}/socket", subprotocols=["bearer", issuer.access(), "chat"]
     ) as client:

@@ -127,6 +127,8 @@ def test_where_cognito_cannot_be_asked(start, signed_in, front, own_recorder, on
     email, token = signed_in(gateway)
     front.refused["GetUser"] = (500, "InternalErrorException", "try again")
     answer = get(gateway, token)
+    assert get(gateway, token, "/recorded/verified/x").status == (503 if on_failure == "closed" else 403)
+    assert front.operations() == ["GetUser"], "the failure is remembered for a second"
     if on_failure == "closed":
         assert_refusal(answer, 503, "IdentityProviderUnavailableException")
         assert gateway.access_line(answer.header("x-request-id"))["denial_reason"] == "attributes-unavailable"
@@ -134,8 +136,6 @@ def test_where_cognito_cannot_be_asked(start, signed_in, front, own_recorder, on
     else:
         assert answer.status == 200
         assert own_recorder.requests[-1].header("x-auth-email") is None
-    assert get(gateway, token, "/recorded/verified/x").status == (503 if on_failure == "closed" else 403)
-    assert front.operations() == ["GetUser"], "the failure is remembered for seconds"
     front.refused.clear()
 
     def known() -> bool:

@@ -34,7 +34,7 @@ ROUTES = [
         "path": "/recorded/brief/**",
         "access": "public",
         "upstream": "recorder",
-        "websocket": {"idle_timeout": "1s"},
+        "websocket": {"idle_timeout": "2s"},
     },
     {"name": "plain", "path": "/recorded/plain/**", "access": "public", "upstream": "recorder"},
 ]
@@ -54,7 +54,7 @@ def serve(start_gateway):
             **changes,
         }
         gateway = start_gateway(settings)
-        wait_until(lambda: gateway.admin("/readyz")[0] == 200, "readiness")
+        gateway.wait_until_ready()
         return gateway
 
     return start
@@ -250,7 +250,8 @@ def test_nothing_behind_the_handshake_reaches_the_backend_before_its_101(gateway
         assert client.frame().payload == b"answer"
 
 
-def test_what_comes_before_the_101_is_bounded(gateway, own_recorder):
+def test_what_comes_before_the_101_is_bounded(serve, own_recorder):
+    gateway = serve(upstreams={"recorder": {"first_byte_timeout": "20s"}})
     held = Held(switches=False)
     own_recorder.on(OPEN, held)
     with Client(gateway.port) as client:
@@ -364,12 +365,12 @@ def test_an_idle_tunnel_is_closed_with_4408(gateway, own_recorder):
         exchange = held.wait()
         for _ in range(4):
             # Bytes either way put it off.
-            assert silent_for(client, 0.4)
+            assert silent_for(client, 0.6)
             exchange.send(frame(PING))
             assert client.frame().opcode == PING
         started = time.monotonic()
         assert client.frame().close_code == 4408
-        assert 0.5 < time.monotonic() - started < 3
+        assert 1 < time.monotonic() - started < 8
         assert client.is_closed_by_peer()
     assert exchange.connection.closed_by_peer.wait(10)
     (told,), _ = frames_of(tunnelled(exchange))
@@ -520,7 +521,7 @@ def test_the_tokens_expiry_closes_it_between_two_frames(gateway, own_recorder, i
     own_recorder.on(LOCKED, held)
     big, next_one = frame(BINARY, b"\x88" * (2 * MEGABYTE)), frame(TEXT, b"too late")
     with Client(gateway.port) as client:
-        response = client.open(LOCKED, bearer(issuer.access(exp=int(time.time()) + 2)))
+        response = client.open(LOCKED, bearer(issuer.access(exp=int(time.time()) + 3)))
         exchange = held.wait()
         exchange.send(big[: MEGABYTE + 3])
         assert client.exactly(MEGABYTE + 3) == big[: MEGABYTE + 3]
@@ -540,7 +541,7 @@ def test_the_tokens_expiry_closes_it_between_two_frames(gateway, own_recorder, i
 
 def test_a_library_client_hears_why(serve, echo, issuer):
     gateway = serve(upstreams={"recorder": {"url": f"http://127.0.0.1:{echo.port}"}})
-    token = issuer.access(exp=int(time.time()) + 2)
+    token = issuer.access(exp=int(time.time()) + 3)
     with websockets.sync.client.connect(
         f"ws://127.0.0.1:{gateway.port}{LOCKED}", subprotocols=["chat"], additional_headers=bearer(token)
     ) as client:
@@ -556,14 +557,14 @@ def test_a_frame_that_does_not_end_is_not_waited_for_long(gateway, own_recorder,
     held = Held()
     own_recorder.on(LOCKED, held)
     with Client(gateway.port, timeout=15) as client:
-        client.open(LOCKED, bearer(issuer.access(exp=int(time.time()) + 2)))
+        end = int(time.time()) + 3
+        client.open(LOCKED, bearer(issuer.access(exp=end)))
         exchange = held.wait()
         # The client has not ended its frame either, so that the backend cannot be told by one.
         client.send(frame(TEXT, b"half", masked=True)[:-2])
         exchange.send(frame(BINARY, bytes(1000))[:500])
-        started = time.monotonic()
         assert len(client.rest()) == 500
-        assert 5 < time.monotonic() - started < 10
+        assert 4 < time.time() - end < 12, "five seconds after the token's end"
     assert exchange.connection.closed_by_peer.wait(10)
     assert len(tunnelled(exchange)) == len(frame(TEXT, b"half", masked=True)) - 2
 
@@ -572,7 +573,7 @@ def test_what_is_no_frame_is_just_closed(gateway, own_recorder, issuer):
     held = Held()
     own_recorder.on(LOCKED, held)
     with Client(gateway.port) as client:
-        client.open(LOCKED, bearer(issuer.access(exp=int(time.time()) + 2)))
+        client.open(LOCKED, bearer(issuer.access(exp=int(time.time()) + 3)))
         held.wait().send(b"\xff\xff no frame")
         assert client.rest() == b"\xff\xff no frame"
 
@@ -581,7 +582,7 @@ def test_nothing_follows_the_backends_own_close(gateway, own_recorder, issuer):
     held = Held()
     own_recorder.on(LOCKED, held)
     with Client(gateway.port) as client:
-        client.open(LOCKED, bearer(issuer.access(exp=int(time.time()) + 2)))
+        client.open(LOCKED, bearer(issuer.access(exp=int(time.time()) + 3)))
         close = frame(CLOSE, b"\x03\xe8")
         held.wait().send(close)
         assert client.rest() == close
@@ -592,8 +593,9 @@ def test_a_route_may_let_it_stay_beyond_the_token(gateway, own_recorder, issuer)
     target = "/recorded/lasting/socket"
     own_recorder.on(target, held)
     with Client(gateway.port) as client:
-        client.open(target, bearer(issuer.access(exp=int(time.time()) + 1)))
-        assert silent_for(client, 2.5)
+        end = int(time.time()) + 3
+        client.open(target, bearer(issuer.access(exp=end)))
+        assert silent_for(client, end + 1.5 - time.time())
         held.wait().send(frame(TEXT, b"still here"))
         assert client.frame().payload == b"still here"
 
@@ -611,7 +613,7 @@ def test_a_tunnel_outlives_the_stop_until_the_grace_ends(serve, own_recorder):
         exchange.send(frame(TEXT, b"go on"))
         assert client.frame().payload == b"go on"
         assert client.frame().close_code == 1001
-        assert 1.5 < time.monotonic() - started < 4
+        assert 1.5 < time.monotonic() - started < 9
         assert client.is_closed_by_peer()
     assert exchange.connection.closed_by_peer.wait(10)
     (told,), _ = frames_of(tunnelled(exchange))
@@ -628,5 +630,5 @@ def test_a_client_that_does_not_close_does_not_hold_up_the_stop(serve, own_recor
         client.open(OPEN)
         held.wait().send(frame(BINARY, bytes(1000))[:500])
         gateway.process.signal(signal.SIGTERM)
-        assert gateway.process.wait(8) == 0
+        assert gateway.process.wait(15) == 0
         assert len(client.rest()) == 500

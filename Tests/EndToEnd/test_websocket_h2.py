@@ -225,7 +225,7 @@ def test_silence_is_no_fault(connection, own_recorder):
 def test_the_tokens_expiry_closes_the_stream_only(connection, own_recorder, issuer):
     held = Held()
     own_recorder.on(LOCKED, held)
-    token = issuer.access(exp=int(time.time()) + 2)
+    token = issuer.access(exp=int(time.time()) + 3)
     stream = connection.open(connect(LOCKED, ("authorization", f"Bearer {token}")), end=False)
     until_head(connection, stream)
     held.wait().send(frame(TEXT, b"hello"))

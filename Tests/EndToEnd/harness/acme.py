@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from .certificates import Authority
-from .process import Process, accepts_connections, free_port, wait_until
+from .process import Process, accepts_connections, free_port
 from .sanitizer import PATIENCE
 from .servers import program
 

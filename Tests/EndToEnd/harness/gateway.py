@@ -98,6 +98,10 @@ class Gateway(Served):
             lambda: self.admin("/healthz")[0] == 200 and accepts_connections(self.port), f"gatehouse serve ({name})"
         )
 
+    def wait_until_ready(self) -> None:
+        """A gateway serves before it has the key sets that it needs, those that it keeps on disk too."""
+        wait_until(lambda: self.admin("/readyz")[0] == 200, "the gateway to be ready")
+
     def admin(self, path: str) -> tuple[int, str]:
         """Status and text of an admin page; status 0 when there is no answer."""
         # Who is asked is known here without its certificate.
@@ -120,7 +124,8 @@ class Gateway(Served):
 
     @staticmethod
     def _text(line: str) -> str:
-        if not line.startswith("{"):
+        # The last line may not be there as a whole yet.
+        if not (line.startswith("{") and line.endswith("}")):
             return line
         fields = json.loads(line)
         assert fields.pop("type") == "application"
@@ -225,7 +230,7 @@ def gateway_config(
         "url": recorder_url,
         "paths": "case_sensitive",
         "connect_timeout": "2s",
-        "first_byte_timeout": f"{PATIENCE}s",
+        "first_byte_timeout": f"{10 * PATIENCE}s",
         "idle_timeout": "30s",
     }
     upstreams = {"recorder": recorder, "down": {"url": f"http://127.0.0.1:{SILENT_PORT}"}}

@@ -131,7 +131,7 @@ class Process:
         except subprocess.TimeoutExpired:
             raise AssertionError(f"process {self.pid} did not end within {seconds * PATIENCE} s:\n{self.log()[-4000:]}") from None
 
-    def stop(self, seconds: float = 5) -> int:
+    def stop(self, seconds: float = 20) -> int:
         """SIGTERM, and SIGKILL for what does not go in time."""
         if self._popen.poll() is None:
             self._popen.send_signal(signal.SIGTERM)
