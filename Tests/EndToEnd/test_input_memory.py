@@ -124,6 +124,19 @@ def test_bodies_on_streams_pass_without_being_stored(gateway, size, length):
         assert gateway.process.exit_status is None
 
 
+def test_small_frames_that_come_together_leave_nothing_with_their_streams(gateway):
+    """Each of 100 streams that stay open gets frames of a byte, as many as fit a read."""
+    with Windows(gateway.port, timeout=30) as connection:
+        streams = [connection.open(request("POST", PATH + "/open"), end=False) for _ in range(100)]
+        connection.begin()
+        with growth(gateway.process):
+            for _ in range(3):
+                for stream in streams:
+                    assert connection.take(stream, 6_500), connection.why()
+                    connection.send(frame(h2raw.DATA, 0, stream, b"d") * 6_500)
+        assert gateway.process.exit_status is None
+
+
 @pytest.mark.parametrize("length", [0, 1, 5])
 def test_small_frames_for_a_backend_that_takes_none_are_not_collected(gateway, length):
     """Windows count bytes of bodies, and not what each frame takes to be remembered."""
