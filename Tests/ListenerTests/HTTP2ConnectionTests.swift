@@ -159,6 +159,24 @@ struct HTTP2ConnectionTests {
         #expect(try wire.take().filter { $0.type == 8 && $0.stream == 1 }.map { $0.word() }.reduce(0, +) == 64_000)
     }
 
+    @Test("As many uploads as there may be wait for their services, however small the pieces are that they come in")
+    func waitingUploads() throws {
+        let wire = try HTTP2Wire { $0.wantsMore = false }
+        let streams = stride(from: 1 as Int32, to: 200, by: 2)
+        try wire.send(wire.opening + streams.flatMap { wire.head($0, Self.post, end: false) })
+        let piece = [UInt8](repeating: 1, count: 640)
+        for stream in streams {
+            let frame = Array(RawFrame.bytes(0, stream: stream, payload: piece).readableBytesView)
+            for _ in 0..<100 { try wire.send(frame) }
+        }
+        #expect(try !wire.take().contains { $0.type == 7 })
+        for exchange in wire.service.exchanges {
+            exchange.wantsMore = true
+            exchange.demand.resume()
+        }
+        #expect(wire.service.exchanges.map(\.body.utf8.count) == Array(repeating: 64_000, count: 100))
+    }
+
     @Test("Streams are closed with their connection")
     func disconnect() throws {
         let wire = try HTTP2Wire()

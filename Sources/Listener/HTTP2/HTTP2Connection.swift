@@ -57,8 +57,6 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
     private(set) var waitingStreams = 0
     /// The bytes that the client had acknowledged at the last look.
     private var acknowledgedBytes: UInt64 = 0
-    /// Parts of bodies that are stored until their service wants them.
-    private var storedParts = 0
     /// The error that GOAWAY was written with.
     var errorCode: UInt32 = 0
     private(set) var phase = Phase.open
@@ -80,9 +78,6 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
     private var deadline = NIODeadline.distantFuture
     private var lingering = Lingering()
 
-    /// The connection's window, of a megabyte, in segments of the least size that IPv4 asks for (536 bytes, RFC 9293
-    /// §3.7.1).
-    private static let mostStoredParts = 2_048
     /// How long a connection that has nothing more for its client may last, whatever keeps it from being closed.
     private static let farewell = TimeAmount.seconds(2)
     private static let announcement = TimeAmount.seconds(1)
@@ -289,16 +284,6 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
         case .announced, .ended: break
         }
     }
-
-    /// Counts what came for a stream whose service wants no more. The stream's window bounds the bytes, and not what
-    /// each part costs.
-    func store() {
-        storedParts += 1
-        if storedParts > Self.mostStoredParts { failLater(.enhanceYourCalm) }
-    }
-
-    /// A stream has been given what was stored for it, or has gone.
-    func took(_ count: Int) { storedParts -= count }
 
     func consumed(_ count: Int, of stream: Int32) {
         session?.consumed(count, of: stream)

@@ -73,7 +73,6 @@ final class HTTP2Stream: MessageCodec, TimedConnection {
         isOver = true
         stopMeasuring()
         if reader.stopWaiting() { connection.endWaiting(at: connections.now) }
-        connection.took(input.parts)
         connections.remove(self)
         dropOutput()
         buffered = nil
@@ -170,7 +169,6 @@ final class HTTP2Stream: MessageCodec, TimedConnection {
         switch part {
         case .body(let body) where exchanges.isPaused || !input.isEmpty:
             input.store(body)
-            connection?.store()
         case .body(let body):
             deliver(body, to: exchanges)
         case .end where !input.isEmpty:
@@ -209,7 +207,6 @@ final class HTTP2Stream: MessageCodec, TimedConnection {
 
     func resume() {
         while let exchanges, !exchanges.isPaused, let body = input.take() {
-            connection?.took(input.forgetParts())
             deliver(body, to: exchanges)
             if input.isEmpty, input.hasEnded {
                 input.hasEnded = false

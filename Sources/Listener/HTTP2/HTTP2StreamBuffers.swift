@@ -5,8 +5,6 @@ internal import NIOCore
 struct HTTP2StreamInput {
     /// In one buffer, whatever the frames were: a part that waits keeps nothing of what came with it.
     private var stored = ByteBuffer()
-    /// Of how many parts.
-    private(set) var parts = 0
     /// Nothing follows.
     var hasEnded = false
     /// Given to the service, which does not want more yet. The client may not send more for these bytes.
@@ -14,21 +12,12 @@ struct HTTP2StreamInput {
 
     var isEmpty: Bool { stored.readableBytes == 0 }
 
-    mutating func store(_ part: ByteBuffer) {
-        stored.writeImmutableBuffer(part)
-        parts += 1
-    }
+    mutating func store(_ part: ByteBuffer) { stored.writeImmutableBuffer(part) }
 
     mutating func take() -> ByteBuffer? {
         guard !isEmpty else { return nil }
         defer { stored = ByteBuffer() }
         return stored
-    }
-
-    /// - Returns: how many there were.
-    mutating func forgetParts() -> Int {
-        defer { parts = 0 }
-        return parts
     }
 
     /// The service has got so many bytes.
