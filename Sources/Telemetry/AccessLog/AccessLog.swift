@@ -66,8 +66,8 @@ package final class AccessLog: Sendable {
             for recorder in recorders {
                 recorder.exchange(&writing.records)
                 if !writing.records.isEmpty { isEmpty = false }
-                for record in writing.records {
-                    writing.encoder.encode(record, into: &writing.lines)
+                for index in writing.records.indices {
+                    writing.encoder.encode(writing.records[index], into: &writing.lines)
                     if writing.lines.count >= Self.pieceBytes { writeOut(&writing) }
                 }
                 writing.records.removeAll(keepingCapacity: true)

@@ -99,7 +99,8 @@ struct AccessLogEncoder: Sendable {
 
     /// Path and query in one, as the own schema has them, or each by itself.
     private func appendTarget(_ record: AccessRecord, _ names: LogNames, to line: inout [UInt8]) {
-        line.append(contentsOf: ",\"\(names[.path])\":\"".utf8)
+        line.appendKey(names[.path])
+        line.append(UInt8(ascii: "\""))
         let start = line.count
         line.append(contentsOf: record.target.utf8)
         RedactedTarget.redact(&line, from: start)

@@ -10,7 +10,7 @@ extension [UInt8] {
     mutating func appendField(_ key: StaticString, _ value: String) {
         let text = value.utf8.span
         guard text.isPlainJSON else {
-            append(addingCapacity: key.utf8CodeUnitCount + 4) { $0.appendKey(key) }
+            appendKey(key)
             return appendQuoted(value)
         }
         append(addingCapacity: key.utf8CodeUnitCount + text.count + 6) { line in
@@ -37,6 +37,11 @@ extension [UInt8] {
             line.append(value)
             line.append(UInt8(ascii: "\""))
         }
+    }
+
+    /// Appends `,"key":`. `key` needs no escaping.
+    mutating func appendKey(_ key: StaticString) {
+        append(addingCapacity: key.utf8CodeUnitCount + 4) { $0.appendKey(key) }
     }
 
     mutating func appendQuoted(_ value: String) {

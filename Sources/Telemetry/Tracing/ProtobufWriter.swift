@@ -50,9 +50,13 @@ extension [UInt8] {
         let place = count
         append(0)
         write(&self)
-        var length: [UInt8] = []
-        length.appendVarint(UInt64(count - place - 1))
-        self[place] = length[0]
-        if length.count > 1 { insert(contentsOf: length.dropFirst(), at: place + 1) }
+        let length = count - place - 1
+        guard length >= 0x80 else {
+            self[place] = UInt8(length)
+            return
+        }
+        var varint: [UInt8] = []
+        varint.appendVarint(UInt64(length))
+        replaceSubrange(place...place, with: varint)
     }
 }

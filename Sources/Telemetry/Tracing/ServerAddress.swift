@@ -13,19 +13,20 @@ package struct ServerAddress: Equatable {
             (host, port) = (socket, nil)
             return
         }
-        guard let url, let scheme = url.utf8.firstIndex(of: UInt8(ascii: ":")), url[scheme...].hasPrefix("://") else {
-            return nil
-        }
-        let authority = url[scheme...].dropFirst(3).prefix { $0 != "/" && $0 != "?" && $0 != "#" }
-        let standard = url[..<scheme] == "https" ? 443 : 80
-        if authority.hasPrefix("["), let end = authority.firstIndex(of: "]") {
-            host = String(authority[..<end].dropFirst())
-            port = Int(authority[end...].dropFirst(2)) ?? standard
+        // By bytes: by characters it took as long as the rest of a request's spans.
+        guard let url = url?.utf8, let scheme = url.firstIndex(of: UInt8(ascii: ":")),
+            url[scheme...].starts(with: "://".utf8)
+        else { return nil }
+        let authority = url[scheme...].dropFirst(3).prefix { !"/?#".utf8.contains($0) }
+        let standard = url[..<scheme].elementsEqual("https".utf8) ? 443 : 80
+        if authority.first == UInt8(ascii: "["), let end = authority.firstIndex(of: UInt8(ascii: "]")) {
+            host = String(Substring(authority[..<end].dropFirst()))
+            port = Int(Substring(authority[end...].dropFirst(2))) ?? standard
         } else {
-            let parts = authority.split(separator: ":", maxSplits: 1)
-            guard let name = parts.first else { return nil }
-            host = String(name)
-            port = parts.count > 1 ? Int(parts[1]) ?? standard : standard
+            let name = authority.prefix { $0 != UInt8(ascii: ":") }
+            guard !name.isEmpty else { return nil }
+            host = String(Substring(name))
+            port = Int(Substring(authority[name.endIndex...].dropFirst())) ?? standard
         }
     }
 }
