@@ -224,6 +224,8 @@ final class Exchange {
     func abandon() {
         _ = writer.take()
         _ = bodyWriter.take()
+        // The exchange lasts as long as what it waits for, such as a key set.
+        bufferedBody = nil
         log.reason = .request(.clientDisconnected)
         // The status that nginx logs for it; no response carries it.
         if log.status == 0 { log.status = 499 }

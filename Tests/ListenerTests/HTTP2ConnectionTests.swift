@@ -177,6 +177,18 @@ struct HTTP2ConnectionTests {
         #expect(wire.service.exchanges.map(\.body.utf8.count) == Array(repeating: 64_000, count: 100))
     }
 
+    @Test("A stream that has gone keeps nothing of what waited for its service")
+    func goneStreamIsEmpty() throws {
+        let wire = try HTTP2Wire { $0.wantsMore = false }
+        try wire.send(wire.opening + wire.head(1, Self.post, end: false))
+        let data = Array(RawFrame.bytes(0, stream: 1, payload: [UInt8](repeating: 1, count: 16_000)).readableBytesView)
+        for _ in 0..<2 { try wire.send(data) }
+        let stream = try #require(wire.connection.streams[1])
+        #expect(!stream.input.isEmpty)
+        try wire.disconnect()
+        #expect(stream.input.isEmpty)
+    }
+
     @Test("Streams are closed with their connection")
     func disconnect() throws {
         let wire = try HTTP2Wire()

@@ -76,6 +76,8 @@ final class HTTP2Stream: MessageCodec, TimedConnection {
         connections.remove(self)
         dropOutput()
         buffered = nil
+        // Whoever waits for a key set holds the exchange, and with it the stream.
+        input = HTTP2StreamInput()
         exchanges?.detach()
         exchanges = nil
         self.connection = nil
