@@ -197,7 +197,7 @@ package actor KeySetService {
     ///
     /// All callers share one fetch; there is at most one in ``Policy/unknownKeyInterval`` while a set is held, and
     /// one a second while there is none. A fetch that is under way already may have been answered before the key was
-    /// in the set: one that succeeds without the key, and that no unknown key has caused, counts as none.
+    /// in the set: one that succeeds without the key, and that no look-up with a set has caused, counts as none.
     package func lookUp(_ keyID: String) async -> KeyLookup {
         if let configured { return configured.holds(id: keyID) ? .refreshed : .unchanged }
         if let own { return own().map { $0.holds(id: keyID) ? .refreshed : .unchanged } ?? .unavailable }
