@@ -9,7 +9,7 @@ package enum FreedMemory {
     /// pages back to the system as soon as 128 KiB are free, and the next turn pays for new ones.
     package static func keep() {
         mallopt(M_TRIM_THRESHOLD, 4 << 20)
-        // Which no longer follows what is freed, once the one above is set.
+        // glibc no longer adapts this one to what is freed, once the one above is set.
         mallopt(M_MMAP_THRESHOLD, 1 << 20)
     }
 }

@@ -1,7 +1,7 @@
 #ifndef GATEHOUSE_CMALLOC_SHIM_H
 #define GATEHOUSE_CMALLOC_SHIM_H
 
-// Which Swift's Glibc leaves out.
+// Swift's Glibc leaves it out.
 #include <malloc.h>
 
 #endif

@@ -12,7 +12,7 @@ struct ProcessSignals: Sendable {
         let queue = DispatchQueue(label: "signals")
         for signal in signals {
             let source = DispatchSource.makeSignalSource(signal: signal, queue: queue)
-            // Which keeps the source as long as the process lives.
+            // The handler keeps the source for as long as the process lives.
             source.setEventHandler { withExtendedLifetime(source) { _ = continuation.yield() } }
             // Until then the signal would do what it does by default.
             await withCheckedContinuation { registered in

@@ -11,7 +11,7 @@ from harness.account import Account, assert_refusal
 from harness.cognito_client import cognito_client
 from harness.cognito_front import CognitoFront
 from harness.gateway import POOL_CLIENT_ID, POOL_CLIENT_SECRET, USUAL, LocalPool
-from harness.user import PASSWORD, confirmed_user, new_email
+from harness.user import PASSWORD, confirmed_user
 from pycognito.aws_srp import AWSSRP
 from harness.gateway import POOL_ID
 

@@ -5,7 +5,6 @@ import itertools
 import re
 import socketserver
 import threading
-import time
 from collections import Counter
 
 import pytest

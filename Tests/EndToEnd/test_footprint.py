@@ -20,8 +20,6 @@ optimised = pytest.mark.skipif(
     bool(SANITIZER) or "debug" in str(binary()), reason="says nothing of a build that is not optimised"
 )
 STARTS = 15
-# For bursts of requests: the clients and the backend share this process.
-PATIENT = {"upstreams": {"recorder": {"first_byte_timeout": "20s"}}}
 MEGABYTE = 1_000_000
 # RssAnon is the gateway's own; VmRSS is that and what it has used of its code, which the kernel can take back.
 LIMITS = {"RssAnon": 16 * MEGABYTE, "VmRSS": 64 * MEGABYTE}
@@ -108,7 +106,7 @@ def burst(port: int, token: str, seconds: float, connections: int) -> None:
 @optimised
 def test_an_idle_gateway_holds_less_than_16_megabytes_and_its_code(start_gateway, pool, issuer, own_recorder):
     """After the start, after a reload, and after a burst of requests, with which nobody asks for anything any more."""
-    gateway = start_gateway({"identity": {"assertion": {"issuer": "https://gateway.test"}}, **PATIENT}, pool=pool)
+    gateway = start_gateway({"identity": {"assertion": {"issuer": "https://gateway.test"}}}, pool=pool)
     wait_until(lambda: is_ready(gateway.admin_port), "it to be ready")
 
     def idle(what: str) -> None:
@@ -131,7 +129,7 @@ def test_an_idle_gateway_holds_less_than_16_megabytes_and_its_code(start_gateway
 @pytest.mark.long
 @optimised
 def test_a_minute_after_a_burst_it_holds_no_more(start_gateway, pool, issuer, own_recorder):
-    gateway = start_gateway(PATIENT, pool=pool)
+    gateway = start_gateway(pool=pool)
     burst(gateway.port, issuer.access(), 20, 50)
     end = time.monotonic() + 60
     told("after a burst", memory(gateway.process))

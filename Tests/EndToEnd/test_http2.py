@@ -15,20 +15,11 @@ from harness.h2raw import H2Connection, frame, request
 from harness.process import free_port, wait_until
 
 PATH = "/recorded/public/x"
-# Of the backend, where a test has it wait.
-PATIENT = {"upstreams": {"recorder": {"first_byte_timeout": "20s"}}}
 
 
 @pytest.fixture
 def connection(gateway, recorder):
     with H2Connection(gateway.port) as connection:
-        yield connection
-
-
-@pytest.fixture
-def patient(start_gateway, own_recorder):
-    """A connection to a gateway that waits for its backend as long as a test does."""
-    with H2Connection(start_gateway(PATIENT).port) as connection:
         yield connection
 
 
@@ -157,37 +148,37 @@ def test_a_client_that_resets_a_stream_ends_its_request_at_the_backend(connectio
 # Streams side by side, and flow control
 
 
-def test_a_slow_stream_holds_up_no_other(patient, own_recorder):
+def test_a_slow_stream_holds_up_no_other(connection, recorder):
     released = threading.Event()
 
     def slow(exchange):
         assert released.wait(10)
         exchange.respond(200, b"slow")
 
-    own_recorder.on(PATH, slow)
-    late = patient.open(request())
+    recorder.on(PATH, slow)
+    late = connection.open(request())
     for number in range(20):
-        assert patient.response(patient.open(request("GET", f"{PATH}/{number}"))).status == 200
+        assert connection.response(connection.open(request("GET", f"{PATH}/{number}"))).status == 200
     released.set()
-    assert patient.response(late).body == b"slow"
+    assert connection.response(late).body == b"slow"
 
 
-def test_a_hundred_streams_are_open_at_once_and_no_more(patient, own_recorder):
+def test_a_hundred_streams_are_open_at_once_and_no_more(connection, recorder):
     released = threading.Event()
 
     def slow(exchange):
         assert released.wait(20)
         exchange.respond(200, b"late")
 
-    own_recorder.on(PATH, slow)
-    streams = [patient.open(request()) for _ in range(100)]
-    wait_until(lambda: len(own_recorder.requests_to(PATH)) == 100, "a hundred requests at the backend")
-    patient.open(request())
-    assert patient.until(h2raw.RST_STREAM) or patient.goaways[-1].code != h2raw.NO_ERROR
+    recorder.on(PATH, slow)
+    streams = [connection.open(request()) for _ in range(100)]
+    wait_until(lambda: len(recorder.requests_to(PATH)) == 100, "a hundred requests at the backend")
+    connection.open(request())
+    assert connection.until(h2raw.RST_STREAM) or connection.goaways[-1].code != h2raw.NO_ERROR
     released.set()
-    if not patient.closed:
-        assert all(patient.response(stream).status == 200 for stream in streams)
-    assert len(own_recorder.requests_to(PATH)) == 100
+    if not connection.closed:
+        assert all(connection.response(stream).status == 200 for stream in streams)
+    assert len(recorder.requests_to(PATH)) == 100
 
 
 def test_a_download_waits_for_the_clients_window(gateway, recorder):
@@ -477,7 +468,7 @@ def test_draining_says_goaway_twice_and_finishes_what_was_begun(start_gateway, o
         exchange.respond(200, b"finished")
 
     own_recorder.on(PATH, slow)
-    gateway = start_gateway(PATIENT)
+    gateway = start_gateway()
     with H2Connection(gateway.port) as connection:
         stream = connection.open(request())
         own_recorder.last(PATH)
