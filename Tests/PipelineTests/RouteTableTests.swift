@@ -138,6 +138,23 @@ struct RouteTableTests {
         #expect(try Self.outcome(Self.table(), .get, target) == expected)
     }
 
+    /// Row 48: Tomcat, Jetty and Undertow drop `;parameters` before they decode, and what is in them with them.
+    @Test(
+        "A path that is another one without its parameters matches only if both have the same rule, whatever is in them",
+        arguments: [
+            ("/api/v1;%3f/admin/x", "404"), ("/api/v1;%23/admin", "404"), ("/api/v1;a/x%3f/deep", "404"),
+            ("/api/v1;%0a/admin%0ax", "404"), ("/api/v1;a%3fb;c/admin%3fd", "404"), ("/api;%3f/v1/admin", "404"),
+            ("/api/v1/admin;%3f/x", "404"), ("/api/v1;%3f/other", "api"), ("/api/v2;%3f/admin", "api"),
+            ("/api/v1/admin/x;%23", "admin"),
+        ])
+    func droppedParameters(target: String, expected: String) throws {
+        let table = try RouteTable([
+            Self.route("everything", "/**"), Self.route("api", "/api/**"), Self.route("admin", "/api/v1/admin/**"),
+            Self.route("deep", "/api/v1/*/deep"),
+        ])
+        #expect(try Self.outcome(table, .get, target) == expected)
+    }
+
     @Test(
         "A pattern that is not in normal form or misuses * is a fault that names it",
         arguments: [

@@ -1,12 +1,9 @@
 /// Readings of an accepted path by software that is less strict.
 extension RequestPath {
-    private enum Controls: CaseIterable {
-        case kept, dropped, ending
-    }
-
     /// The normal form under every combination of these readings, each of which is somebody's:
     ///
-    /// - `;parameters` dropped from segments, and the decoded path cut at `?` or `#`;
+    /// - `;parameters` dropped from segments, before anything else (Tomcat does that before it decodes) or behind it;
+    /// - the decoded path cut at `?` or `#`;
     /// - controls dropped (WHATWG URL drops tabs and line breaks), or the path ended by one (a `$` in many regular
     ///   expressions matches before a last line feed, so that `/admin%0A` is `/admin` to the backend);
     /// - a last segment `.` or `..` resolved (RFC 3986 §5.2.4).
@@ -14,37 +11,34 @@ extension RequestPath {
     /// A route is only found where all of them lead to the same one. Such a target can then be forwarded as it came:
     /// whichever way the backend reads it, the policy is the one that was applied.
     func otherReadings() -> [[UInt8]] {
-        var readings: [[UInt8]] = []
-        for controls in Controls.allCases {
-            for cutting in [false, true] {
-                let reading = reading(controls, cutting: cutting)
-                readings.append(Self.normal(reading))
-                readings.append(Self.normal(Self.withFinalDotsResolved(reading)))
-            }
+        var readings = [withBytes { bytes in bytes.indices.map { bytes[$0] } }]
+        for step in Self.steps {
+            for other in readings.map(step) where !readings.contains(other) { readings.append(other) }
         }
-        return readings
+        return readings.map(Self.normal)
     }
 
-    private func reading(_ controls: Controls, cutting: Bool) -> [UInt8] {
-        withBytes { bytes in
-            var result: [UInt8] = []
-            result.reserveCapacity(bytes.count)
-            var inParameter = false
-            for index in bytes.indices {
-                let byte = bytes[index]
-                if cutting, byte == UInt8(ascii: "?") || byte == UInt8(ascii: "#") { break }
-                if PathBytes.isControl(byte), controls != .kept {
-                    if controls == .ending { break }
-                    continue
-                }
-                if byte == UInt8(ascii: ";") { inParameter = cutting }
-                if byte == UInt8(ascii: "/") { inParameter = false }
-                if !inParameter { result.append(byte) }
-            }
-            return result
+    /// In the order in which they are taken; each may be left out.
+    private static let steps: [@Sendable ([UInt8]) -> [UInt8]] = [
+        withoutParameters,
+        { $0.filter { !PathBytes.isControl($0) } },
+        { Array($0.prefix { !PathBytes.isControl($0) }) },
+        { Array($0.prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }) },
+        withoutParameters,
+        withFinalDotsResolved,
+    ]
+
+    @Sendable
+    private static func withoutParameters(_ path: [UInt8]) -> [UInt8] {
+        var inParameter = false
+        return path.filter { byte in
+            if byte == UInt8(ascii: ";") { inParameter = true }
+            if byte == UInt8(ascii: "/") { inParameter = false }
+            return !inParameter
         }
     }
 
+    @Sendable
     private static func withFinalDotsResolved(_ path: [UInt8]) -> [UInt8] {
         let slash = UInt8(ascii: "/")
         guard let last = path.lastIndex(of: slash) else { return path }
