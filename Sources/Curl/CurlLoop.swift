@@ -30,7 +30,7 @@ package final class CurlLoop {
     private var unhandled = 0..<0
     /// Set while all of libcurl's waits until SwiftNIO has looked at its own sockets.
     private var isPausing = false
-    private var isTimerDue = false
+    private var turnIsScheduled = false
     /// How long this loop has worked for libcurl since SwiftNIO had its turn.
     private var worked = TimeAmount.zero
     /// Many TLS handshakes may be ready at once, each of which takes milliseconds.
@@ -114,7 +114,8 @@ package final class CurlLoop {
         ).check()
     }
 
-    /// Ends all connections and transfers (their owners hear a failure) and frees libcurl's handles.
+    /// Ends all connections, whose owners hear nothing, and all transfers, whose owners hear a failure, and frees
+    /// libcurl's handles.
     package func close() {
         guard !isClosed else { return }
         isClosed = true
@@ -204,14 +205,25 @@ package final class CurlLoop {
     private func setTimer(_ milliseconds: Int) {
         timer?.cancel()
         timer = nil
-        isTimerDue = false
         guard milliseconds >= 0, !isClosed else { return }
         let loop = NIOLoopBound(self, eventLoop: eventLoop)
-        timer = eventLoop.scheduleTask(in: .milliseconds(Int64(milliseconds))) { loop.value.timerFired() }
+        timer = eventLoop.scheduleTask(in: .milliseconds(Int64(milliseconds))) { loop.value.turn() }
     }
 
-    private func timerFired() {
-        isTimerDue = isPausing
+    /// Only for ``CurlPreparations``: has those go on soon that wait for their turn. libcurl's timer is not enough for
+    /// that, since libcurl cancels it when all transfers that were to begin are taken back.
+    func scheduleTurn() {
+        guard !turnIsScheduled, !isClosed else { return }
+        turnIsScheduled = true
+        let loop = NIOLoopBound(self, eventLoop: eventLoop)
+        eventLoop.scheduleTask(in: .zero) {
+            loop.value.turnIsScheduled = false
+            loop.value.turn()
+        }
+    }
+
+    /// Has libcurl begin what it was given and end what has taken too long, and those begin whose turn is next.
+    private func turn() {
         guard !isPausing, !isClosed else { return }
         let began = NIODeadline.now()
         act(on: CURL_SOCKET_TIMEOUT, events: 0)
@@ -236,7 +248,8 @@ package final class CurlLoop {
 
     private func goOn() {
         isPausing = false
-        if isTimerDue { timerFired() }
+        // One may have been due meanwhile.
+        turn()
         scheduleDrain()
     }
 
@@ -337,8 +350,6 @@ package final class CurlLoop {
             if isClosed { return 0 }
         }
         finishTransfers()
-        // A socket's action begins what has been added as well, and then no timer comes for it.
-        preparations.beginNext()
         hasWorked(since: began)
         return count
     }

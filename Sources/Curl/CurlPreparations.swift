@@ -69,7 +69,12 @@ final class CurlPreparations {
         }
         waiting[easy.handle] = Waiting(
             easy: easy, transfer: transfer, needs: needs, began: .now(), timeout: timeout)
-        if isReady { ready.append(easy) }
+        if isReady { awaitTurn(easy) }
+    }
+
+    private func awaitTurn(_ easy: CurlEasy) {
+        ready.append(easy)
+        loop.scheduleTurn()
     }
 
     /// Whether another one may begin in this turn; if so, it is counted.
@@ -86,6 +91,7 @@ final class CurlPreparations {
             let easy = ready.removeFirst()
             if let each = waiting[easy.handle], each.easy === easy { resume(each) }
         }
+        if !ready.isEmpty { loop.scheduleTurn() }
     }
 
     /// - Returns: whether it waited here, so that libcurl knows nothing of it.
@@ -135,7 +141,7 @@ final class CurlPreparations {
     private func resume(_ each: Waiting) {
         do {
             guard try supply(each.needs, to: each.easy) else { return }
-            guard mayBegin(each.needs) else { return ready.append(each.easy) }
+            guard mayBegin(each.needs) else { return awaitTurn(each.easy) }
             try each.easy.setTimeouts(each.needs, after: .now() - each.began)
             _ = remove(each.easy)
             try loop.add(each.easy, for: each.transfer)

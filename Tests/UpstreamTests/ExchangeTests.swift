@@ -5,6 +5,7 @@ import NIOCore
 import Pipeline
 import Testing
 
+@testable import HTTPClient
 @testable import Upstream
 
 @Suite("Upstream: exchanges on a real socket", .timeLimit(.minutes(1)))
@@ -437,6 +438,34 @@ struct ExchangeTests {
                 if index == 0 { try await client.backend.awaitClose() }
                 #expect(try await client.on { _, receiver in receiver.ends } == 0)
             }
+        }
+    }
+
+    @Test(
+        "Exchanges that are cancelled in the tick of their beginning keep nobody from a connection",
+        arguments: [false, true])
+    func cancelledAtOnce(isBesideOther: Bool) async throws {
+        try await Client.with(isBesideOther ? [[], [.ok]] : [[.ok]]) { client async throws in
+            // With a fetch that waits for its response, libcurl has a time-out to wait for.
+            let other = Task {
+                guard isBesideOther else { return }
+                let fetcher = try await client.onLoop { CurlFetcher(loop: $0.curl, allowsPlainText: true) }
+                _ = try await fetcher.fetch(FetchRequest(url: client.backend.url, deadline: .seconds(50)))
+            }
+            while isBesideOther, try await client.backend.accepted == 0 { await Task.yield() }
+            try await client.onLoop { parts in
+                let promise = client.eventLoop.makePromise(of: Outcome.self)
+                // More than libcurl is given in one turn.
+                let exchanges = try (0..<100).map { _ in
+                    let request = try ForwardedRequest.make(.get, "/", gate: parts.gate)
+                    return parts.pool.send(request, to: Receiver(promise))
+                }
+                for exchange in exchanges { exchange.cancel() }
+                promise.succeed(Outcome())
+            }
+            #expect(try await client.exchange().plain == .response(200, "ok"))
+            other.cancel()
+            _ = await other.result
         }
     }
 }
