@@ -75,9 +75,13 @@ package struct AuthenticationResult: Sendable {
     /// proven (OpenID Connect Core 3.1.3.7, 6. allows the same), and what is read from them is only shown to the user
     /// they belong to or sent back to Cognito. No access is granted on it: that takes the pipeline's verification.
     private static func claims(of token: Secret) -> JSONObject? {
-        let parts = token.expose().split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
-        guard parts.count == 3, let payload = Base64URL.decode(parts[1]) else { return nil }
-        return (try? JSON.parse(payload))?.objectValue
+        let token = token.expose()
+        let (bytes, dot) = (token.span, UInt8(ascii: "."))
+        guard let header = bytes.firstIndex(of: dot), let payload = bytes.firstIndex(of: dot, from: header + 1),
+            bytes.firstIndex(of: dot, from: payload + 1) == nil,
+            let claims = Base64URL.decode(bytes.extracting(header + 1..<payload))
+        else { return nil }
+        return (try? JSON.parse(claims))?.objectValue
     }
 }
 

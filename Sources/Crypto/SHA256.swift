@@ -23,18 +23,23 @@ package enum HMACSHA256 {
         // OpenSSL's HMAC() looks its parts up by name at each call, which takes longer than both digests.
         var block = key.count > blockByteCount ? SHA256.hash(key) : key
         block.append(contentsOf: repeatElement(0, count: blockByteCount - block.count))
-        let inner = SHA256.hash(padded(block, 0x36, message))
-        return SHA256.hash(padded(block, 0x5c, inner))
+        let context = EVP_MD_CTX_new()
+        defer { EVP_MD_CTX_free(context) }
+        let inner = digest(block.map { $0 ^ 0x36 }, message, in: context)
+        return digest(block.map { $0 ^ 0x5c }, inner, in: context)
     }
 
     private static let blockByteCount = 64
 
-    /// The block with each byte changed by `pad`, and the text behind it.
-    private static func padded(_ block: [UInt8], _ pad: UInt8, _ text: [UInt8]) -> [UInt8] {
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(block.count + text.count)
-        for byte in block { bytes.append(byte ^ pad) }
-        bytes.append(contentsOf: text)
-        return bytes
+    /// The digest of both, one behind the other.
+    private static func digest(_ block: [UInt8], _ text: [UInt8], in context: OpaquePointer?) -> [UInt8] {
+        var digest = [UInt8](repeating: 0, count: SHA256.byteCount)
+        let isDone =
+            EVP_DigestInit_ex(context, MessageDigest.sha256.handle, nil) == 1
+            && EVP_DigestUpdate(context, block, block.count) == 1
+            && EVP_DigestUpdate(context, text, text.count) == 1
+            && EVP_DigestFinal_ex(context, &digest, nil) == 1
+        precondition(isDone, "SHA-256 is not available")
+        return digest
     }
 }

@@ -14,14 +14,21 @@ package enum FormEncoding {
     }
 
     private static func append(_ text: String, to bytes: inout [UInt8]) {
-        // As codes, states and tokens are.
-        if text.utf8.allSatisfy(staysAsItIs) { return bytes.append(contentsOf: text.utf8) }
-        for byte in text.utf8 {
-            switch byte {
-            case UInt8(ascii: " "): bytes.append(UInt8(ascii: "+"))
-            case _ where staysAsItIs(byte): bytes.append(byte)
-            default: bytes.append(percentEncoded: byte)
+        let text = text.utf8.span
+        var start = 0
+        // Codes, states and tokens stay as they are.
+        while start < text.count {
+            var end = start
+            while end < text.count, staysAsItIs(text[end]) { end += 1 }
+            bytes.append(text.extracting(start..<end))
+            if end < text.count {
+                if text[end] == UInt8(ascii: " ") {
+                    bytes.append(UInt8(ascii: "+"))
+                } else {
+                    bytes.append(percentEncoded: text[end])
+                }
             }
+            start = end + 1
         }
     }
 
@@ -40,13 +47,13 @@ package enum FormEncoding {
 
     /// As ``values(of:in:)`` for bytes, which a caller with several names reads once.
     package static func values(of name: String, in text: [UInt8]) -> [String?] {
-        let name = Array(name.utf8)
+        let (bytes, name) = (text.span, name.utf8.span)
         var values: [String?] = []
         var start = 0
-        while start < text.count {
-            let end = text[start...].firstIndex(of: UInt8(ascii: "&")) ?? text.count
+        while start < bytes.count {
+            let end = bytes.firstIndex(of: UInt8(ascii: "&"), from: start) ?? bytes.count
             let value = start + name.count + 1
-            if value <= end, text[value - 1] == UInt8(ascii: "="), text[start..<value - 1].elementsEqual(name) {
+            if value <= end, bytes[value - 1] == UInt8(ascii: "="), bytes.matches(name, at: start) {
                 values.append(decoded(text[value..<end]))
             }
             start = end + 1
@@ -55,9 +62,10 @@ package enum FormEncoding {
     }
 
     private static func decoded(_ text: ArraySlice<UInt8>) -> String? {
-        guard text.contains(where: { $0 == UInt8(ascii: "+") || $0 == UInt8(ascii: "%") }) else {
-            return String(validating: text, as: UTF8.self)
+        let isEncoded = text.span.firstIndex {
+            $0.bytes(equalTo: UInt8(ascii: "+")) | $0.bytes(equalTo: UInt8(ascii: "%"))
         }
+        guard isEncoded != nil else { return String(validating: text, as: UTF8.self) }
         return PercentEncoding.decode(text.map { $0 == UInt8(ascii: "+") ? UInt8(ascii: " ") : $0 })
             .flatMap { String(validating: $0, as: UTF8.self) }
     }

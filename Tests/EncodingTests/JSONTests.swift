@@ -36,6 +36,24 @@ struct JSONTests {
         #expect(String(decoding: try JSON.parse(Array(text.utf8)).encoded(), as: UTF8.self) == text)
     }
 
+    @Test("Exactly control characters, quotes and backslashes are escaped, wherever they stand", arguments: 0..<18)
+    func escaping(position: Int) {
+        let escapes: [UInt8: String] = [
+            0x08: #"\b"#, 0x09: #"\t"#, 0x0a: #"\n"#, 0x0c: #"\f"#, 0x0d: #"\r"#, 0x22: #"\""#, 0x5c: #"\\"#,
+            0x7f: #"\u007f"#,
+        ]
+        let before = String(repeating: "ü", count: position / 2) + String(repeating: "x", count: position % 2)
+        for scalar in (UInt32(0)...0x17F).compactMap(Unicode.Scalar.init) {
+            let byte = UInt8(exactly: scalar.value)
+            let escape = byte.flatMap { escapes[$0] ?? ($0 < 0x20 ? "\\u00" + Hexadecimal.encode($0) : nil) }
+            for behind in ["", "y", "yyyyyyy\u{0}"] {
+                let tail = behind.replacing("\u{0}", with: #"\u0000"#)
+                let expected = "\"\(before)\(escape ?? String(scalar))\(tail)\""
+                #expect(JSON.string(before + String(scalar) + behind).encoded() == Array(expected.utf8))
+            }
+        }
+    }
+
     static let invalid: [(text: String, reason: JSONError.Reason)] = [
         ("", .unexpectedEnd), (" ", .unexpectedEnd), ("nul", .unexpectedEnd), ("nulL", .unexpectedByte),
         ("True", .unexpectedByte), ("'a'", .unexpectedByte), ("NaN", .unexpectedByte), ("Infinity", .unexpectedByte),

@@ -16,7 +16,7 @@ struct OAuthParameters: Sendable {
         let values = FormEncoding.values(of: name, in: text)
         guard let first = values.first else { return nil }
         guard values.count == 1, let value = first, value.utf8.count <= limit,
-            value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F })
+            value.utf8.span.firstIndex(where: { $0.bytes(below: 0x20) | $0.bytes(equalTo: 0x7F) }) == nil
         else { throw OAuthParameterError() }
         return value.isEmpty ? nil : value
     }

@@ -1,4 +1,5 @@
 internal import CCurl
+internal import Encoding
 internal import Glibc
 internal import NIOCore
 
@@ -11,19 +12,27 @@ struct HostToLookUp: Equatable {
     /// Nil where there is nothing to look up: for addresses, and for the names of this machine that libcurl knows.
     init?(_ access: CurlAccess, url: String) {
         guard access.unixSocket == nil else { return nil }
-        let isTLS = url.hasPrefix("https:")
-        let rest = url.utf8.firstRange(of: "://".utf8).map { url[$0.upperBound...] } ?? url[...]
-        let authority = access.connectTo ?? String(rest.prefix { !"/?#".contains($0) })
-        guard !authority.hasPrefix("[") else { return nil }
-        let parts = authority.split(separator: ":", maxSplits: 1)
-        guard let host = parts.first, let port = parts.count == 2 ? Int(parts[1]) : isTLS ? 443 : 80 else { return nil }
-        let name = host.lowercased()
-        var address = in_addr()
-        guard name != "localhost", !name.hasSuffix(".localhost"), inet_pton(AF_INET, name, &address) != 1 else {
+        let usualPort = url.begins(with: "https:") ? 443 : 80
+        let authority = access.connectTo ?? String(Self.authority(of: url))
+        guard !authority.begins(with: "[") else { return nil }
+        let parts = authority.utf8.split(separator: UInt8(ascii: ":"), maxSplits: 1)
+        guard let host = parts.first, let port = parts.count == 2 ? Int(Substring(parts[1])) : usualPort else {
             return nil
         }
+        let name = String(Substring(host)).asciiLowercased
+        var address = in_addr()
+        guard !name.hasSameBytes(as: "localhost"), !name.ends(with: ".localhost"),
+            inet_pton(AF_INET, name, &address) != 1
+        else { return nil }
         self.name = name
         self.port = port
+    }
+
+    private static func authority(of url: String) -> Substring {
+        let scheme = url.utf8.span.firstIndex(of: UInt8(ascii: ":")) ?? 0
+        // Behind `://`; a URL without a scheme begins with it.
+        let begin = url.utf8.dropFirst(scheme).prefix(3).elementsEqual("://".utf8) ? scheme + 3 : 0
+        return Substring(url.utf8.dropFirst(begin).prefix { !"/?#".utf8.contains($0) })
     }
 
     /// The entry for `CURLOPT_RESOLVE`, with the addresses in a random order for each connection.

@@ -25,20 +25,19 @@ extension JSON {
 
     fileprivate static func append(_ text: String, to output: inout [UInt8]) {
         output.append(UInt8(ascii: "\""))
+        let bytes = text.utf8.span
+        var start = 0
         // Most texts need no escape at all, and tokens are long.
-        if text.utf8.contains(where: isEscaped) {
-            for byte in text.utf8 { append(byte, to: &output) }
-        } else {
-            output.append(contentsOf: text.utf8)
+        while start < bytes.count {
+            let end = bytes.firstIndex(from: start) { $0.escapedJSONBytes } ?? bytes.count
+            output.append(bytes.extracting(start..<end))
+            if end < bytes.count { append(escapeOf: bytes[end], to: &output) }
+            start = end + 1
         }
         output.append(UInt8(ascii: "\""))
     }
 
-    private static func isEscaped(_ byte: UInt8) -> Bool {
-        byte < 0x20 || byte == 0x7f || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")
-    }
-
-    private static func append(_ byte: UInt8, to output: inout [UInt8]) {
+    private static func append(escapeOf byte: UInt8, to output: inout [UInt8]) {
         switch byte {
         case UInt8(ascii: "\""), UInt8(ascii: "\\"): output.append(contentsOf: [UInt8(ascii: "\\"), byte])
         case 0x08: output.append(contentsOf: "\\b".utf8)
@@ -46,10 +45,9 @@ extension JSON {
         case 0x0a: output.append(contentsOf: "\\n".utf8)
         case 0x0c: output.append(contentsOf: "\\f".utf8)
         case 0x0d: output.append(contentsOf: "\\r".utf8)
-        case _ where isEscaped(byte):
+        default:
             output.append(contentsOf: "\\u00".utf8)
             output.append(contentsOf: Hexadecimal.encode(byte).utf8)
-        default: output.append(byte)
         }
     }
 }
@@ -67,5 +65,13 @@ extension JSONObject {
             member.value.append(to: &output)
         }
         output.append(UInt8(ascii: "}"))
+    }
+}
+
+extension UInt64 {
+    /// Has the highest bit set of the first byte that is escaped, and perhaps of some above it.
+    fileprivate var escapedJSONBytes: UInt64 {
+        bytes(below: 0x20) | bytes(equalTo: 0x7f) | bytes(equalTo: UInt8(ascii: "\""))
+            | bytes(equalTo: UInt8(ascii: "\\"))
     }
 }

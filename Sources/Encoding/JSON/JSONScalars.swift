@@ -36,15 +36,7 @@ extension JSONParser {
 
     /// The place of the first byte that doesn't stand for itself, or isn't ASCII: looked for in eight bytes at once.
     private func endOfPlainText(from start: Int) -> Int {
-        let bytes = bytes.span
-        var index = start
-        while bytes.count - index >= 8 {
-            let special = bytes.word(at: index).specialJSONBytes
-            guard special == 0 else { return index + special.trailingZeroBitCount / 8 }
-            index += 8
-        }
-        while index < bytes.count, !bytes[index].isSpecialInJSON { index += 1 }
-        return index
+        bytes.span.firstIndex(from: start) { $0.specialJSONBytes } ?? bytes.count
     }
 
     private func decoded(_ bytes: some Collection<UInt8>) throws(JSONError) -> String {
@@ -111,15 +103,9 @@ extension JSONParser {
     }
 }
 
-extension UInt8 {
-    /// Control characters, `"`, `\` and what isn't ASCII.
-    fileprivate var isSpecialInJSON: Bool {
-        self < 0x20 || self >= 0x80 || self == UInt8(ascii: "\"") || self == UInt8(ascii: "\\")
-    }
-}
-
 extension UInt64 {
-    /// Has the highest bit set of the first byte that is special, and perhaps of some above it.
+    /// Has the highest bit set of the first byte that is a control character, `"`, `\` or not ASCII, and perhaps of some
+    /// above it.
     fileprivate var specialJSONBytes: UInt64 {
         bytes(below: 0x20) | bytes(equalTo: UInt8(ascii: "\"")) | bytes(equalTo: UInt8(ascii: "\\"))
             | self & 0x8080_8080_8080_8080

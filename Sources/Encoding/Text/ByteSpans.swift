@@ -30,13 +30,23 @@ extension Span where Element == UInt8 {
     /// Where the byte is first, from `start` on; eight bytes at a time.
     @inlinable
     package func firstIndex(of byte: UInt8, from start: Int = 0) -> Int? {
+        firstIndex(from: start) { $0.bytes(equalTo: byte) }
+    }
+
+    /// Where the first wanted byte is, from `start` on; eight bytes at a time.
+    ///
+    /// - Parameter wanted: the highest bit of the first byte of a word that is wanted, and perhaps bits above it; 0 for a
+    ///   word that has none.
+    @inlinable @inline(__always)
+    package func firstIndex(from start: Int = 0, where wanted: (_ word: UInt64) -> UInt64) -> Int? {
         var index = start
         while count - index >= 8 {
-            let places = word(at: index).bytes(equalTo: byte)
+            let places = wanted(word(at: index))
             guard places == 0 else { return index + places.trailingZeroBitCount / 8 }
             index += 8
         }
-        while index < count, self[index] != byte { index += 1 }
+        // The byte itself eight times.
+        while index < count, wanted(0x0101_0101_0101_0101 &* UInt64(self[index])) == 0 { index += 1 }
         return index < count ? index : nil
     }
 
@@ -92,8 +102,11 @@ package func asciiLowercased(_ byte: UInt8) -> UInt8 {
 extension [UInt8] {
     /// Appends the text's UTF-8, copied as a whole.
     @inlinable @inline(__always)
-    package mutating func append(_ text: String) {
-        let bytes = text.utf8.span
+    package mutating func append(_ text: String) { append(text.utf8.span) }
+
+    /// Appends the bytes, copied as a whole.
+    @inlinable @inline(__always)
+    package mutating func append(_ bytes: borrowing Span<UInt8>) {
         unsafe bytes.withUnsafeBufferPointer { unsafe append(contentsOf: $0) }
     }
 }
