@@ -18,8 +18,8 @@ BODY = json.dumps({"email": "ada@example.com", "password": "Correct-Horse-7"})
 
 
 @pytest.fixture
-def cognito():
-    cognito = InstantCognito()
+def cognito(pool):
+    cognito = InstantCognito(pool)
     yield cognito
     cognito.stop()
 
@@ -36,7 +36,7 @@ def seconds(connection: http.client.HTTPConnection, path: str) -> float:
 @pytest.mark.long
 @pytest.mark.skipif(bool(SANITIZER) or "debug" in str(binary()), reason="says nothing of a build that is not optimised")
 def test_a_login_takes_at_most_two_milliseconds_more_than_cognito(start_gateway, pool, cognito):
-    gateway = start_gateway({"sign_in": {"cognito": pool.sign_in_settings("pool", endpoint=cognito.url)}}, pool=pool)
+    gateway = start_gateway(cognito.gateway_settings(), pool=pool)
     through = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=30)
     direct = http.client.HTTPConnection("127.0.0.1", urllib.parse.urlparse(cognito.url).port, timeout=30)
     seconds(through, "/api/v1/auth/login")

@@ -6,7 +6,7 @@ import threading
 import time
 
 import pytest
-from harness.gateway import POOL_CLIENT_ID, binary
+from harness.gateway import binary
 from harness.instant_cognito import InstantCognito
 from harness.sanitizer import PATIENCE, SANITIZER
 
@@ -19,8 +19,8 @@ LIMITS = {kind: dict.fromkeys(("address", "account", "global"), "100000/1m") for
 
 
 @pytest.fixture
-def cognito():
-    cognito = InstantCognito()
+def cognito(pool):
+    cognito = InstantCognito(pool)
     yield cognito
     cognito.stop()
 
@@ -45,11 +45,7 @@ def app(port: int, start: threading.Barrier, failed: list) -> None:
 @pytest.mark.skipif(bool(SANITIZER) or "debug" in str(binary()), reason="says nothing of a build that is not optimised")
 def test_five_hundred_refreshes_a_second_on_one_core(start_gateway, pool, cognito):
     """Counted in processor time, which other work on the machine does not change: at most 2 ms for each."""
-    settings = pool.sign_in_settings("pool", endpoint=cognito.url)
-    assert settings["client_id"] == POOL_CLIENT_ID
-    gateway = start_gateway(
-        {"threads": 1, "sign_in": {"cognito": settings}, "account_limits": LIMITS}, pool=pool
-    )
+    gateway = start_gateway({"threads": 1, "account_limits": LIMITS, **cognito.gateway_settings()}, pool=pool)
     start, failed = threading.Barrier(APPS + 1), []
     apps = [threading.Thread(target=app, args=(gateway.port, start, failed)) for _ in range(APPS)]
     for each in apps:

@@ -112,8 +112,7 @@ class Setup:
         self.server: PostgresServer | None = None
         self.gateways: list[Gateway] = []
         changes: dict = merged(
-            {"sign_in": {"cognito": apple.sign_in_settings("pool", endpoint=cognito.url)}, "threads": 1,
-             "logging": {"access_log": False}},
+            {**cognito.gateway_settings(), "threads": 1, "logging": {"access_log": False}},
             apple_settings(apple),
         )  # fmt: skip
         try:
@@ -191,11 +190,11 @@ def main() -> None:
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
     options = parser.parse_args()
     os.environ["GATEHOUSE_BINARY"] = options.binary
-    cognito = InstantCognito()
     setups: list[Setup] = []
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
         apple = LocalApple(directory)
+        cognito = InstantCognito(apple)
         try:
             for shared in (False, True):
                 for count in range(1, options.gateways + 1):

@@ -121,10 +121,10 @@ def main() -> None:
     parser.add_argument("--clients", type=int, default=12)
     options = parser.parse_args()
     os.environ["GATEHOUSE_BINARY"] = options.binary
-    cognito = InstantCognito()
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
         apple = LocalApple(directory)
+        cognito = InstantCognito(apple)
         setup = None
         try:
             setup = Setup(directory, options.gateways, cognito, apple, {"autovacuum": "off"})

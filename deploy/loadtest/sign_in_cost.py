@@ -29,7 +29,7 @@ from harness.account import Ledger  # noqa: E402
 from harness.apple_app import AppleApp, apple_settings  # noqa: E402
 from harness.gateway import ADA, BUDGETS, POOL_CLIENT_ID, Gateway, LocalPool, gateway_config, merged  # noqa: E402
 from harness.hosted import PREFIX, App, hosted_settings, parse  # noqa: E402
-from harness.instant_cognito import SECOND_FACTOR, HostedTokens, InstantCognito  # noqa: E402
+from harness.instant_cognito import SECOND_FACTOR, InstantCognito  # noqa: E402
 from harness.local_apple import LocalApple  # noqa: E402
 from harness.process import free_port  # noqa: E402
 from harness.raw import RawConnection, Response, request_bytes  # noqa: E402
@@ -71,17 +71,18 @@ class Build:
     ):
         self.name = name
         os.environ["GATEHOUSE_BINARY"] = binary
-        settings = pool.sign_in_settings("pool", endpoint=cognito.url)
+        settings = cognito.gateway_settings()
+        sign_in = settings["sign_in"]["cognito"]
         schema = subprocess.run([binary, "schema"], capture_output=True, text=True, check=True).stdout
         self.has_hosted = '"redirect_uris"' in schema
         self.has_passwordless = '"passwordless"' in schema
         port = free_port()
         if self.has_hosted:
-            settings["hosted"] = hosted_settings(pool, port, domain=cognito.url)
+            sign_in["hosted"] = hosted_settings(pool, port, domain=cognito.url)
         if self.has_passwordless:
-            settings["passwordless"] = {"factors": ["EMAIL_OTP"]}
+            sign_in["passwordless"] = {"factors": ["EMAIL_OTP"]}
         changes = merged(
-            {"sign_in": {"cognito": settings}, "threads": 1, "listeners": [{"address": f"127.0.0.1:{port}"}],
+            {**settings, "threads": 1, "listeners": [{"address": f"127.0.0.1:{port}"}],
              "direct_cognito": "translate", "logging": {"access_log": False}, "account_limits": LIMITS},
             apple_settings(apple),
         )
@@ -211,12 +212,11 @@ def main() -> None:
     parser.add_argument("--at-once", type=int, default=1)
     parser.add_argument("--kinds", nargs="*", help="by default all")
     options = parser.parse_args()
-    cognito = InstantCognito()
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
         os.environ["GATEHOUSE_BINARY"] = options.binary
         pool = LocalPool(directory)
-        cognito.hosted = HostedTokens(pool.issuer_settings()["issuer"], POOL_CLIENT_ID)
+        cognito = InstantCognito(pool)
         apple = LocalApple(directory)
         started = [pool, apple]
         try:

@@ -2,37 +2,22 @@
 
 A password is enough, unless the user is ``SECOND_FACTOR``, whom a code is asked for as well. A sign-in that chooses its
 first factor is asked for the code of an e-mail. The hosted domain takes the nonce of a sign-in for its code.
+
+It stands for a pool whose settings are right: its access tokens are ones that the gateway accepts. Else the gateway
+would judge the token of each sign-in anew, to tell the operator.
 """
 
 import asyncio
-import base64
 import json
 import threading
 import time
 import urllib.parse
 
+import jwt
 
-def _part(value: dict) -> str:
-    return base64.urlsafe_b64encode(json.dumps(value).encode()).rstrip(b"=").decode()
+from .gateway import POOL_CLIENT_ID, LocalPool, merged
+from .keys import SigningKey, base64url
 
-
-def _token() -> str:
-    """As long as Cognito's own; nobody verifies it."""
-    claims = {"sub": "5" * 36, "username": "5" * 36, "token_use": "access", "origin_jti": "0" * 36, "more": "x" * 400}
-    return f"{_part({'alg': 'RS256', 'kid': 'k' * 44})}.{_part(claims)}.{'A' * 342}"
-
-
-ANSWER = json.dumps(
-    {
-        "AuthenticationResult": {
-            "AccessToken": _token(),
-            "IdToken": _token(),
-            "RefreshToken": "R" * 1800,
-            "ExpiresIn": 3600,
-            "TokenType": "Bearer",
-        }
-    }
-).encode()
 SECOND_FACTOR = "second-factor@example.com"
 
 
@@ -45,56 +30,77 @@ SECOND_FACTOR_ASKED = _challenge("SMS_MFA", CODE_DELIVERY_DELIVERY_MEDIUM="SMS")
 EMAIL_CODE_ASKED = _challenge("EMAIL_OTP", CODE_DELIVERY_DELIVERY_MEDIUM="EMAIL")
 
 
-class HostedTokens:
-    """The hosted domain's tokens for a code, with as many claims as for a user of an identity provider."""
+class Tokens:
+    """Cognito's tokens, with as many claims as for a user of an identity provider. The same access token each time; the
+    signature of ID tokens is none, since nobody verifies them."""
 
-    def __init__(self, issuer: str, client_id: str):
+    def __init__(self, key: SigningKey, issuer: str, client_id: str):
         now = int(time.time())
-        subject = "5" * 36
         shared = {
-            "sub": subject, "iss": issuer, "origin_jti": "0" * 36, "event_id": "0" * 36, "auth_time": now,
+            "sub": "5" * 36, "iss": issuer, "origin_jti": "0" * 36, "event_id": "0" * 36, "auth_time": now,
             "iat": now, "exp": now + 86_400, "jti": "1" * 36, "cognito:groups": ["eu-central-1_EXAMPLE01_Google"],
         }
         access = {
             **shared, "token_use": "access", "client_id": client_id, "username": "google_" + "7" * 21, "version": 2,
             "scope": "openid email profile",
         }
-        self.access = f"{_part({'alg': 'RS256', 'kid': 'k' * 44})}.{_part(access)}.{'A' * 342}"
+        self.access = jwt.encode(access, key.private, algorithm="RS256", headers={"kid": key.kid})
         provider = {
             "userId": "7" * 21, "providerName": "Google", "providerType": "Google", "issuer": None, "primary": "true",
             "dateCreated": "1700000000000",
         }
-        self.id = {
+        self._id_head = base64url(json.dumps({"alg": "RS256", "kid": key.kid}).encode())
+        self._id = {
             **shared, "token_use": "id", "aud": client_id, "at_hash": "h" * 22, "email": "ada@example.com",
             "email_verified": True, "given_name": "Ada", "family_name": "Lovelace", "name": "Ada Lovelace",
             "cognito:username": "google_" + "7" * 21, "identities": [provider],
         }
+        result = {
+            "AccessToken": self.access, "IdToken": self._id_token(), "RefreshToken": "R" * 1800, "ExpiresIn": 3600,
+            "TokenType": "Bearer",
+        }
+        self.answer = json.dumps({"AuthenticationResult": result}).encode()
 
-    def answer(self, form: bytes) -> bytes:
+    def _id_token(self, **claims: str) -> str:
+        return f"{self._id_head}.{base64url(json.dumps({**self._id, **claims}).encode())}.{'A' * 342}"
+
+    def for_code(self, form: bytes) -> bytes:
+        """The token endpoint's answer."""
         nonce = urllib.parse.parse_qs(form.decode())["code"][0]
-        identity = f"{_part({'alg': 'RS256', 'kid': 'k' * 44})}.{_part({**self.id, 'nonce': nonce})}.{'A' * 342}"
         return json.dumps({
-            "access_token": self.access, "id_token": identity, "refresh_token": "R" * 1800, "expires_in": 3600,
-            "token_type": "Bearer",
+            "access_token": self.access, "id_token": self._id_token(nonce=nonce), "refresh_token": "R" * 1800,
+            "expires_in": 3600, "token_type": "Bearer",
         }).encode()
 
 
 class InstantCognito:
-    def __init__(self):
+    """In the place of `pool`, whose issuer and app client it has."""
+
+    def __init__(self, pool: LocalPool):
         self.calls = 0
-        self.hosted: HostedTokens | None = None
+        self._pool = pool
+        key = SigningKey("instant-cognito")
+        self._tokens = Tokens(key, pool.issuer_settings()["issuer"], POOL_CLIENT_ID)
+        self._keys = json.dumps({"keys": [key.jwk()]}).encode()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
         server = asyncio.run_coroutine_threadsafe(asyncio.start_server(self._serve, "127.0.0.1", 0), self._loop).result()
         self.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
 
+    def gateway_settings(self) -> dict:
+        """A gateway's, for the pool and its keys."""
+        return {
+            "issuers": {"pool": merged(self._pool.issuer_settings(), {"jwks_url": f"{self.url}/jwks.json"})},
+            "sign_in": {"cognito": self._pool.sign_in_settings("pool", endpoint=self.url)},
+        }
+
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             while True:
                 request = (await reader.readuntil(b"\r\n\r\n")).lower()
-                body = await reader.readexactly(int(request.split(b"content-length:")[1].split(b"\r\n")[0]))
-                self.calls += 1
+                length = request.partition(b"content-length:")[2].split(b"\r\n")[0]
+                body = await reader.readexactly(int(length or 0))
                 answer = self._answer(request, body)
                 head = f"HTTP/1.1 200 OK\r\nContent-Type: application/x-amz-json-1.1\r\nContent-Length: {len(answer)}\r\n\r\n"
                 writer.write(head.encode() + answer)
@@ -102,13 +108,16 @@ class InstantCognito:
             writer.close()
 
     def _answer(self, head: bytes, body: bytes) -> bytes:
-        if self.hosted and head.startswith(b"post /oauth2/token "):
-            return self.hosted.answer(body)
+        if head.startswith(b"get "):
+            return self._keys
+        self.calls += 1
+        if head.startswith(b"post /oauth2/token "):
+            return self._tokens.for_code(body)
         if b'"USER_AUTH"' in body:
             return EMAIL_CODE_ASKED
         if SECOND_FACTOR.encode() in body and b'"ChallengeName"' not in body:
             return SECOND_FACTOR_ASKED
-        return ANSWER
+        return self._tokens.answer
 
     async def _end(self) -> None:
         connections = asyncio.all_tasks() - {asyncio.current_task()}
