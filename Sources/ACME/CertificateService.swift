@@ -68,10 +68,11 @@ package final class CertificateService: Sendable {
 
     package var standings: [CertificateStanding] {
         let state = state.withLock { $0 }
+        let time = now()
         return order.names.map { name in
             let (certificate, failure) = (state.known.certificate(of: name), state.known.failure(of: name))
-            let dueAt = RenewalSchedule.dueAt(name, certificate, failure, directory: order.directory)
-            let nextAt = max(dueAt, state.pausesUntil)
+            let dueAt = RenewalSchedule.dueAt(name, certificate, failure, directory: order.directory, now: time)
+            let nextAt = max(dueAt, RenewalSchedule.pauseEnds(state.pausesUntil, now: time))
             return CertificateStanding(
                 name: name, obtainedAt: certificate?.obtainedAt,
                 expiresAt: certificate.flatMap { ServerCertificate(chain: $0.chain, for: name)?.notAfter },
@@ -154,7 +155,7 @@ package final class CertificateService: Sendable {
             // Nobody else changes a file.
             if storage.isShared || !state.withLock({ $0.isRead }) { adopt(try await storage.read()) }
             publishPending()
-            guard !due().isEmpty, state.withLock({ $0.pausesUntil }) <= now() else { return }
+            guard !due().isEmpty, !isPaused else { return }
             guard try await storage.lease(to: holder, seconds: Self.leaseLength) else { return }
             if storage.isShared { adopt(try await storage.read()) }
             let failures = state.withLock { $0.storageFailures }
@@ -183,6 +184,11 @@ package final class CertificateService: Sendable {
             return state.error == nil
         }
         if isNews { logger.error("the state of certificates cannot be used", metadata: ["error": "\(text)"]) }
+    }
+
+    private var isPaused: Bool {
+        let time = now()
+        return RenewalSchedule.pauseEnds(state.withLock { $0.pausesUntil }, now: time) > time
     }
 
     func due() -> [String] {

@@ -8,29 +8,38 @@ enum RenewalSchedule {
     /// How long a certificate is used at least before another directory's takes its place, in seconds. While a
     /// configuration is rolled out, gateways with different directories may share the certificates.
     private static let shortestUseOfOtherDirectory: Int64 = 300
+    /// By how many seconds the clocks of gateways that share certificates may differ.
+    private static let clockTolerance: Int64 = 300
 
     /// The time of the next attempt, in seconds since 1970: at once where there is no certificate, soon where it is
-    /// from another directory, else when two thirds of its life are over. The wait after a failure always holds.
+    /// from another directory, else when two thirds of its life are over. The wait after a failure always holds, unless
+    /// the clock was ahead when it was stored.
     ///
     /// - Parameter directory: the URL of the one that is used.
     static func dueAt(
-        _ name: String, _ certificate: ObtainedCertificate?, _ failure: ACMEState.Failure?, directory: String
+        _ name: String, _ certificate: ObtainedCertificate?, _ failure: ACMEState.Failure?, directory: String,
+        now: Int64
     ) -> Int64 {
-        max(certificate.map { renewalAt(name, $0, directory) } ?? .min, failure?.nextAt ?? .min)
+        let waitEnds = failure.map { isAhead($0.storedAt, of: now) ? Int64.min : $0.nextAt } ?? .min
+        return max(certificate.map { renewalAt(name, $0, directory, now) } ?? .min, waitEnds)
     }
+
+    /// Whether a stored time lies so far in the future that the clock must have been ahead then.
+    private static func isAhead(_ time: Int64, of now: Int64) -> Bool { time - clockTolerance > now }
 
     /// A certificate's life counts from when it was obtained, because the directory may have made it earlier.
     ///
     /// Each has a time of its own within 5 % of its life, so that those obtained together are not renewed together for
     /// ever.
-    private static func renewalAt(_ name: String, _ certificate: ObtainedCertificate, _ directory: String) -> Int64 {
-        let obtainedAt = certificate.obtainedAt
+    private static func renewalAt(
+        _ name: String, _ certificate: ObtainedCertificate, _ directory: String, _ now: Int64
+    ) -> Int64 {
+        let read = ServerCertificate(chain: certificate.chain, for: name)
+        let obtainedAt = isAhead(certificate.obtainedAt, of: now) ? read?.notBefore ?? 0 : certificate.obtainedAt
         guard certificate.directory.hasSameBytes(as: directory) else {
             return obtainedAt + shortestUseOfOtherDirectory
         }
-        guard let read = ServerCertificate(chain: certificate.chain, for: name) else {
-            return obtainedAt + shortestUse
-        }
+        guard let read else { return obtainedAt + shortestUse }
         let begin = max(read.notBefore, obtainedAt)
         let life = max(0, read.notAfter - begin)
         let digest = SHA256.hash(certificate.chain)
@@ -42,7 +51,7 @@ enum RenewalSchedule {
     /// time since an attempt. A name that fails each time comes last, where it keeps no other from its turn.
     static func due(_ names: [String], in state: ACMEState, directory: String, now: Int64) -> [String] {
         let due = names.filter { name in
-            dueAt(name, state.certificate(of: name), state.failure(of: name), directory: directory) <= now
+            dueAt(name, state.certificate(of: name), state.failure(of: name), directory: directory, now: now) <= now
         }
         return due.sorted { one, other in
             let (first, second) = (state.failure(of: one), state.failure(of: other))
@@ -77,7 +86,7 @@ enum RenewalSchedule {
                 let before = state.failure(of: other)
                 return ACMEState.Failure(
                     name: other, count: before?.count ?? 0, nextAt: nextAt, lastAt: before?.lastAt ?? 0,
-                    since: before?.since ?? time, error: "\(error)")
+                    since: min(before?.since ?? time, time), storedAt: time, error: "\(error)")
             }
     }
 
@@ -88,7 +97,7 @@ enum RenewalSchedule {
         let count = min(before?.count ?? 0, 1_000_000) + 1
         return ACMEState.Failure(
             name: name, count: count, nextAt: time + wait(after: error, count: count), lastAt: time,
-            since: before?.since ?? time, error: "\(error)")
+            since: min(before?.since ?? time, time), storedAt: time, error: "\(error)")
     }
 
     /// Whether a failure may be none of the name's, so that other names would fail with it.
@@ -133,7 +142,14 @@ enum RenewalSchedule {
     }
 
     /// For how many seconds nothing is ordered after so many failures of the storage in a row.
-    static func pause(afterStorageFailures count: Int64) -> Int64 { min(10 << min(max(count - 1, 0), 16), 1800) }
+    static func pause(afterStorageFailures count: Int64) -> Int64 {
+        min(10 << min(max(count - 1, 0), 16), longestPause)
+    }
+
+    private static let longestPause: Int64 = 1800
+
+    /// When a pause ends; 0 for one that began while the clock was ahead.
+    static func pauseEnds(_ end: Int64, now: Int64) -> Int64 { end - now > longestPause ? 0 : end }
 
     /// A directory may ask for up to a week.
     private static func asked(_ seconds: Int64?) -> Int64 { min(max(seconds ?? 0, 0), 604_800) }

@@ -8,7 +8,7 @@ struct ACMEStateFileTests {
     /// A failure that takes a little more than a mebibyte.
     private static func failure(_ number: Int) -> ACMEState.Failure {
         ACMEState.Failure(
-            name: "\(number).test", count: 1, nextAt: 0, lastAt: 0, since: 0,
+            name: "\(number).test", count: 1, nextAt: 0, lastAt: 0, since: 0, storedAt: 0,
             error: String(repeating: "x", count: 1 << 20))
     }
 

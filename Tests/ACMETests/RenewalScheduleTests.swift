@@ -62,8 +62,10 @@ struct RenewalScheduleTests {
         }
     }
 
-    private static func dueAt(_ certificate: ObtainedCertificate?, _ failure: ACMEState.Failure? = nil) -> Int64 {
-        RenewalSchedule.dueAt("a.test", certificate, failure, directory: directory)
+    private static func dueAt(
+        _ certificate: ObtainedCertificate?, _ failure: ACMEState.Failure? = nil, now: Int64 = .max
+    ) -> Int64 {
+        RenewalSchedule.dueAt("a.test", certificate, failure, directory: directory, now: now)
     }
 
     @Test("A certificate is renewed after two thirds of its life, and a failure's wait holds")
@@ -73,7 +75,8 @@ struct RenewalScheduleTests {
         let due = Self.dueAt(certificate)
         let life = made.read.notAfter - made.read.notBefore
         #expect((life / 3 * 2...life / 3 * 2 + life / 20).contains(due - made.read.notBefore))
-        let failure = ACMEState.Failure(name: "a.test", count: 1, nextAt: due + 7, lastAt: due, since: due, error: "")
+        let failure = ACMEState.Failure(
+            name: "a.test", count: 1, nextAt: due + 7, lastAt: due, since: due, storedAt: due, error: "")
         #expect(Self.dueAt(certificate, failure) == due + 7)
         #expect(Self.dueAt(nil, failure) == due + 7)
         #expect(Self.dueAt(nil) < 0)
@@ -98,6 +101,46 @@ struct RenewalScheduleTests {
         #expect(Self.dueAt(made.obtained(at: obtainedAt)) > obtainedAt + 300)
     }
 
+    @Test("A certificate that was obtained while the clock was ahead is renewed as if from its begin")
+    func obtainedAhead() throws {
+        let made = try Made()
+        let (begin, ahead) = (made.read.notBefore, made.read.notBefore + 40 * 86_400)
+        let due = Self.dueAt(made.obtained(at: ahead), now: begin)
+        #expect(due == Self.dueAt(made.obtained(at: begin)) && due < made.read.notAfter)
+        let other = made.obtained(at: ahead, from: "https://staging.test/dir")
+        #expect(Self.dueAt(other, now: begin) == begin + 300)
+    }
+
+    @Test("A wait that was stored while the clock was ahead holds no longer, and the next failure's does")
+    func failedAhead() {
+        let now: Int64 = 1_000_000
+        let ahead = now + 40 * 86_400
+        func fail(_ state: ACMEState, at time: Int64) -> ACMEState {
+            var state = state
+            let failures = RenewalSchedule.failures(
+                after: .unreachable("away"), of: "a", among: ["a", "b", "c"], in: state, isOfAccount: false, at: time)
+            for failure in failures { state.keep(failure) }
+            return state
+        }
+        // One of the names that wait has failed before.
+        let wrong = fail(Self.state([("b", 1, now - 100)]), at: ahead)
+        #expect(Self.due(["a", "b", "c"], in: wrong, now: ahead) == [])
+        #expect(Set(Self.due(["a", "b", "c"], in: wrong, now: now)) == ["a", "b", "c"])
+        let right = fail(wrong, at: now)
+        #expect(Self.due(["a", "b", "c"], in: right, now: now) == [])
+        #expect(right.failures.allSatisfy { $0.since <= now && $0.nextAt <= now + 3600 })
+        // The clock of another gateway is a little behind.
+        #expect(Self.due(["a", "b", "c"], in: right, now: now - 60) == [])
+    }
+
+    @Test("A pause that began while the clock was ahead is over")
+    func pausedAhead() {
+        let now: Int64 = 1_000_000
+        let pause = RenewalSchedule.pause(afterStorageFailures: 20)
+        #expect(RenewalSchedule.pauseEnds(now + pause, now: now) == now + pause)
+        #expect(RenewalSchedule.pauseEnds(now + 86_400 + pause, now: now) <= now)
+    }
+
     // MARK: Several names
 
     private static func state(_ failures: [(name: String, count: Int64, lastAt: Int64)]) -> ACMEState {
@@ -105,7 +148,8 @@ struct RenewalScheduleTests {
         for (name, count, lastAt) in failures {
             state.keep(
                 ACMEState.Failure(
-                    name: name, count: count, nextAt: lastAt + 10, lastAt: lastAt, since: lastAt, error: ""))
+                    name: name, count: count, nextAt: lastAt + 10, lastAt: lastAt, since: lastAt, storedAt: lastAt,
+                    error: ""))
         }
         return state
     }
@@ -196,7 +240,9 @@ struct ACMEStateTests {
         var state = ACMEState()
         state.account = .init(directory: "https://ca.test/dir", key: Secret("key"), url: nil, contacts: ["a@b.test"])
         state.keep(certificate("a.test", 5, chain: Array("chain\n".utf8)))
-        state.keep(ACMEState.Failure(name: "b.test", count: 2, nextAt: 9, lastAt: 8, since: 7, error: "why \"so\""))
+        state.keep(
+            ACMEState.Failure(
+                name: "b.test", count: 2, nextAt: 11, lastAt: 8, since: 7, storedAt: 9, error: "why \"so\""))
         let challenge = ACMEChallenge(type: .http, name: "b.test", token: "t", keyAuthorization: "t.x")
         state.pending = [.init(challenge: challenge, endsAt: 10)]
         return state
@@ -208,10 +254,12 @@ struct ACMEStateTests {
         #expect(try ACMEState(decoding: ACMEState().encoded()) == ACMEState())
     }
 
-    @Test("A state of an earlier version, which has no beginnings of failures, is read")
+    @Test("A state of an earlier version, which has no beginnings of failures and no times of storing, is read")
     func beginning() throws {
-        let text = String(decoding: Self.state.encoded(), as: UTF8.self).replacing(#","since":7"#, with: "")
-        #expect(try ACMEState(decoding: Array(text.utf8)).failure(of: "b.test")?.since == 8)
+        let text = String(decoding: Self.state.encoded(), as: UTF8.self)
+        let older = text.replacing(#","since":7"#, with: "").replacing(#","stored_at":9"#, with: "")
+        let failure = try ACMEState(decoding: Array(older.utf8)).failure(of: "b.test")
+        #expect(failure?.since == 8 && failure?.storedAt == 8)
     }
 
     @Test(

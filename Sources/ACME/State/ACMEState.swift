@@ -44,6 +44,8 @@ package struct ACMEState: Sendable, Equatable {
         var lastAt: Int64
         /// When the first of them was, or the wait began.
         var since: Int64
+        /// The time that the clock showed when this was stored.
+        var storedAt: Int64
         var error: String
     }
 
@@ -123,7 +125,8 @@ extension ACMEState {
                     [
                         "name": .string(failure.name), "count": .number(JSONNumber(failure.count)),
                         "next_at": .number(JSONNumber(failure.nextAt)), "last_at": .number(JSONNumber(failure.lastAt)),
-                        "since": .number(JSONNumber(failure.since)), "error": .string(failure.error),
+                        "since": .number(JSONNumber(failure.since)),
+                        "stored_at": .number(JSONNumber(failure.storedAt)), "error": .string(failure.error),
                     ]
                 }),
             "pending": .array(
@@ -190,10 +193,11 @@ extension ACMEState.Failure {
             let nextAt = json["next_at"]?.integerValue, let lastAt = json["last_at"]?.integerValue,
             let error = json["error"]?.stringValue
         else { return nil }
-        // Earlier versions did not store when failures began.
+        // Earlier versions did not store when failures began and when they were stored.
+        let since = json["since"]?.integerValue ?? (lastAt > 0 ? lastAt : nextAt)
         self.init(
-            name: name, count: count, nextAt: nextAt, lastAt: lastAt,
-            since: json["since"]?.integerValue ?? (lastAt > 0 ? lastAt : nextAt), error: error)
+            name: name, count: count, nextAt: nextAt, lastAt: lastAt, since: since,
+            storedAt: json["stored_at"]?.integerValue ?? max(lastAt, since), error: error)
     }
 }
 
