@@ -1,3 +1,4 @@
+import Glibc
 import Testing
 
 @testable import AppAudit
@@ -18,6 +19,7 @@ struct LexerTests {
         Sample(language: .swift, text: #""a\"b" c"#, kinds: "ssssss.."),
         Sample(language: .swift, text: #"/*a/*b*/c*/d"#, kinds: "ccccccccccc."),
         Sample(language: .swift, text: ##"#"a"b\(c)"# d"##, kinds: "sssssssssss.."),
+        Sample(language: .swift, text: ###"##a #"b""# ##"c"##"###, kinds: "....ssssss.sssssss"),
         Sample(language: .swift, text: #""a\(b("c"))d" e"#, kinds: "ssss..sss..ss.."),
         Sample(language: .swift, text: "\"\"\"\na\"b\n\"\"\" c", kinds: "sssssssssss.."),
         Sample(language: .objectiveC, text: #"'"' @"a" //b"#, kinds: "....." + "sss.ccc"),
@@ -72,5 +74,26 @@ struct LexerTests {
             #expect(regions.allSatisfy { $0.range.upperBound <= end })
             #expect(zip(regions, regions.dropFirst()).allSatisfy { $0.range.upperBound <= $1.range.lowerBound })
         }
+    }
+
+    /// The processor time of this thread, so that other tests' work does not count.
+    private static func time(_ body: () -> Void) -> Duration {
+        func now() -> Duration {
+            var time = timespec()
+            unsafe clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+            return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
+        }
+        let start = now()
+        body()
+        return now() - start
+    }
+
+    @Test("A run of hashes without a string takes about as long as other text", arguments: ["", "a"])
+    func hashes(end: String) {
+        let times = ["#", "x"].map { repeated in
+            let text = Array((String(repeating: repeated, count: 1 << 15) + end).utf8)
+            return Self.time { #expect(Lexer.regions(of: text, .swift).all.isEmpty) }
+        }
+        #expect(times[0] < times[1] * 4 + .milliseconds(20))
     }
 }

@@ -65,7 +65,11 @@ struct Lexer {
             while bytes.byte(at: place + hashes) == UInt8(ascii: "#") { hashes += 1 }
         }
         guard let delimiter = grammar.strings.first(where: { bytes.has($0.opening, at: place + hashes) }) else {
-            return false
+            guard hashes > 0 else { return false }
+            // All at once: from the next of them on, they would be counted again.
+            place += hashes
+            lastCode = UInt8(ascii: "#")
+            return true
         }
         // A prefix such as r is one only at the beginning of a word.
         if let first = delimiter.opening.first, isWord(first), place > 0, isWord(bytes[place - 1]) { return false }
