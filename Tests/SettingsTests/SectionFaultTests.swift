@@ -137,6 +137,7 @@ struct SectionFaultTests {
                 "direct_cognito.client_ids: are served by mode: translate"),
             Case("direct_cognito: {hosted_domains: ['a.b:443']}", "direct_cognito.hosted_domains[0]: must be a domain"),
             Case("key_sets: {maximum_lifetime: 1m}", "key_sets.maximum_lifetime: must not be shorter"),
+            Case("key_sets: {maximum_bytes: 2MiB}", "key_sets.maximum_bytes: must be a size from 1KiB to 1MiB"),
             Case("key_sets: {timeout: 5 s}", "key_sets.timeout: must be a duration"),
             Case(
                 "limits: {header_bytes: 8KiB, header_line_bytes: 9KiB}", "limits.header_line_bytes: must not be larger"),

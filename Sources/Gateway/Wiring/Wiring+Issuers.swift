@@ -14,7 +14,7 @@ extension Wiring {
                 maximumAge: keySets.maximumLifetime(of: issuer).components.seconds,
                 unknownKeyInterval: keySets.unknownKeyInterval.components.seconds,
                 staleLimit: keySets.staleLimit.components.seconds, timeout: keySets.timeout,
-                maximumBytes: min(keySets.maximumBytes, KeySet.maximumBytes))
+                maximumBytes: keySets.maximumBytes)
         }
     }
 

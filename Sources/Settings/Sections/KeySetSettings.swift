@@ -1,3 +1,4 @@
+internal import Pipeline
 internal import SettingsReader
 
 /// How issuers' key sets are fetched and for how long they serve.
@@ -29,7 +30,7 @@ extension KeySetSettings {
             "unknown_key_interval", .duration(.seconds(1) ... .seconds(3600)), default: .seconds(60))
         staleLimit = keys.value("stale_limit", .duration(.zero ... .seconds(30 * 86_400)), default: .seconds(86_400))
         timeout = keys.value("timeout", .duration(.milliseconds(100) ... .seconds(60)), default: .seconds(3))
-        maximumBytes = keys.value("maximum_bytes", .size(1024...(16 << 20)), default: 1 << 20)
+        maximumBytes = keys.value("maximum_bytes", .size(1024...KeySet.maximumBytes), default: KeySet.maximumBytes)
     }
 }
 
