@@ -9,6 +9,10 @@ struct HTTP1ResponseEncoder {
     private var body = Body.none
     /// Whether the connection must end with this response, whatever was announced.
     private(set) var mustClose = false
+    /// Whether the body that is going out ends with the connection.
+    var isUntilClose: Bool {
+        if case .untilClose = body { true } else { false }
+    }
 
     /// Writes status line and fields.
     ///

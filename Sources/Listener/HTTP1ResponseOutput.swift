@@ -64,6 +64,9 @@ final class HTTP1ResponseOutput {
     /// Whether the connection must end with this response, whatever was announced.
     var mustClose: Bool { pending.encoder.mustClose }
 
+    /// Whether the body that is going out ends with the connection.
+    var isUntilClose: Bool { pending.encoder.isUntilClose }
+
     /// See ``HTTP1ResponseEncoder/writeHead(_:toHead:minorVersion:keepAlive:to:)``.
     func writeHead(_ head: HTTPResponse, toHead: Bool, minorVersion: Int, keepAlive: Bool) {
         pending.writeHead(head, toHead: toHead, minorVersion: minorVersion, keepAlive: keepAlive)

@@ -1,5 +1,7 @@
+internal import Glibc
 internal import HTTP1
 internal import NIOCore
+internal import NIOSSL
 
 /// The deadlines of a connection, and the ways to end it.
 extension HTTP1ServerCodec {
@@ -32,7 +34,7 @@ extension HTTP1ServerCodec {
     func deadlinePassed() {
         guard let context else { return }
         let now = connections.now
-        if slowReader.deadline <= now, !lookAtReader(context) { return context.close(promise: nil) }
+        if slowReader.deadline <= now, !lookAtReader(context) { return breakOff() }
         guard rate.deadline > now else { return fail(.requestTooSlow, context) }
         guard lingering.deadline > now else { return context.close(promise: nil) }
         guard deadline <= now else { return }
@@ -116,6 +118,18 @@ extension HTTP1ServerCodec {
     }
 
     func closeNow() {
-        if !closeTunnel() { context?.close(promise: nil) }
+        if !closeTunnel() { breakOff() }
+    }
+
+    /// Ends the connection with a TCP reset, and over TLS without a goodbye. Not at once: the TLS handler does not
+    /// expect to be closed from below while it passes on bytes.
+    func reset(_ context: ChannelHandlerContext) {
+        context.eventLoop.assumeIsolated().execute {
+            guard let context = self.context else { return }
+            // A socket that refuses this has closed already.
+            _ = (context.channel as? any SocketOptionProvider)?.setSoLinger(linger(l_onoff: 1, l_linger: 0))
+            let tls = try? context.pipeline.syncOperations.context(handlerType: NIOSSLServerHandler.self)
+            (tls ?? context).close(promise: nil)
+        }
     }
 }

@@ -219,7 +219,7 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
         rate.end()
         deadline = connections.now + Self.farewell
         if outstanding?.responseHasBegun == true {
-            context.fireErrorCaught(ChannelError.inputClosed)
+            breakOff()
             return
         }
         outstanding = .unreadable
@@ -316,7 +316,11 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
         if let context { read(context: context) }
     }
 
-    func breakOff() { context?.close(promise: nil) }
+    /// A body without chunks and length would seem to end with an orderly close.
+    func breakOff() {
+        guard let context else { return }
+        if output.isUntilClose, !isTunnel { reset(context) } else { context.close(promise: nil) }
+    }
 
     private func writeEnd(_ trailers: HTTPFields?, _ context: ChannelHandlerContext) {
         guard let current = outstanding else { return }

@@ -10,7 +10,7 @@ import time
 import pytest
 from harness import raw
 from harness.account import bearer
-from harness.backend import answer
+from harness.backend import CutShort, answer
 from harness.process import wait_until
 from harness.sockets import connected_to
 
@@ -195,6 +195,18 @@ def test_a_response_cut_short_is_not_passed_off_as_complete(gateway, issuer):
     with raw.RawConnection(gateway.port) as connection:
         with pytest.raises(raw.ConnectionClosed):
             connection.request("GET", "/api/v1/abort", bearer(issuer.access()))
+
+
+def test_an_http_1_0_response_cut_short_ends_with_a_reset(gateway, recorder):
+    """The client would take an orderly end of the connection for the end of the body."""
+    cut = CutShort()
+    recorder.on("/recorded/public/cut-short", cut)
+    with raw.RawConnection(gateway.port) as connection:
+        connection.send(b"GET /recorded/public/cut-short HTTP/1.0\r\nHost: gateway.test\r\n\r\n")
+        connection.until(CutShort.part)
+        cut.released.set()
+        with pytest.raises(ConnectionResetError):
+            connection.socket.recv(1)
 
 
 def test_a_clients_disconnect_cancels_the_request_at_the_backend(start_gateway, own_recorder):

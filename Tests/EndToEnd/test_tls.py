@@ -9,6 +9,7 @@ import struct
 import httpx
 import pytest
 from harness import raw
+from harness.backend import CutShort
 from harness.certificates import Authority
 from harness.gateway import check, gateway_config
 from harness.pour import Progress
@@ -305,6 +306,20 @@ def test_bodies_pass_both_ways(start_gateway, authority, own_recorder, http2):
         answer = client.post(f"https://127.0.0.1:{gateway.port}/recorded/public/mirror", content=body)
     assert (answer.status_code, answer.http_version) == (200, "HTTP/2" if http2 else "HTTP/1.1")
     assert answer.content == body
+
+
+def test_an_http_1_0_response_cut_short_ends_without_a_goodbye(start_gateway, authority, own_recorder):
+    cut = CutShort()
+    own_recorder.on("/recorded/public/cut-short", cut)
+    gateway = start_gateway(tls_listener(authority.issue("api.test")))
+    with handshake(gateway.port, client_context(authority)) as tls:
+        tls.sendall(b"GET /recorded/public/cut-short HTTP/1.0\r\nHost: api.test\r\n\r\n")
+        received = b""
+        while CutShort.part not in received:
+            received += tls.recv(65536)
+        cut.released.set()
+        with pytest.raises(ConnectionResetError):
+            tls.recv(1)
 
 
 def test_a_slow_client_that_asked_to_close_gets_its_response_whole(start_gateway, authority, own_recorder):

@@ -123,6 +123,20 @@ class Holding:
         exchange.respond(200, b"held")
 
 
+class CutShort:
+    """A script that sends a part of a response, and closes when it is released."""
+
+    part = b"a part of it"
+
+    def __init__(self):
+        self.released = PatientEvent()
+
+    def __call__(self, exchange: Exchange) -> None:
+        exchange.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n" % (len(self.part), self.part))
+        assert self.released.wait(20)
+        exchange.close()
+
+
 def sequence(*scripts: Script) -> Script:
     """A script for each request in turn; the last one goes on."""
     remaining, lock = list(scripts), threading.Lock()
