@@ -21,7 +21,7 @@ package struct LimitSettings: Sendable {
     package var requestLineBytes: Int
     /// A bearer token, in bytes; longer ones are refused unread.
     package var tokenBytes: Int
-    /// Open connections of clients, all event loops together.
+    /// Open connections of clients to one listener, all event loops together.
     package var connections: Int
     /// Those of one client's address, of IPv6 of a /64.
     package var connectionsPerAddress: Int
