@@ -25,7 +25,7 @@ package struct IssuedAssertions {
     ) throws(CryptographyError) -> [UInt8] {
         let place = issued.firstIndex { $0.audience == audience.number }
         if let place, issued[place].key === key, issued[place].life.contains(now) { return issued[place].line }
-        // No assertion outlasts the token that it is of.
+        // An assertion ends with its token at the latest, which is taken until the clock skew after its `exp`.
         let expires = min(now + assertion.lifetime, token.proof?.endsAt ?? now)
         let claims = assertion.claims(of: token, audience: audience.text, now: now, expires: expires)
         let line = Array("\(assertion.header): \(try key.token(of: claims))\r\n".utf8)
