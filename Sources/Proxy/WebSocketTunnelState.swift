@@ -134,7 +134,7 @@ struct WebSocketTunnelState: Equatable {
 
     /// The gateway closes the WebSocket.
     ///
-    /// - Returns: whether it is to be closed: then, if ``tellsBackend``, the backend gets a Close frame, and
+    /// - Returns: whether it is to be closed: then, if ``closesBackend``, the backend gets a Close frame, and
     ///   ``closingStep`` follows.
     mutating func close(with close: WebSocketClose) -> Bool {
         switch phase {
