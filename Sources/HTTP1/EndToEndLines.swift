@@ -40,13 +40,6 @@ extension EndToEndLines {
             }
         }
     }
-
-    /// The same with the request's id.
-    package func fields(requestID: String) -> HTTPFields {
-        var fields = fields
-        fields[KnownField.xRequestID.name] = requestID
-        return fields
-    }
 }
 
 /// A head's fields in the form that was asked for.

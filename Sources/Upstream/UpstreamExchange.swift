@@ -153,7 +153,6 @@ package final class UpstreamExchange: CurlDeparture {
         if wholeDeadline <= now { return fail(.wholeTimeout) }
         // A client that does not read is the listener's to time out.
         guard !isDone, !isPaused else { return }
-        if !isUp { return fail(.connectTimeout) }
         // Nothing to send and not complete: it is the client that is slow.
         if !outbound.isComplete && outbound.isEmpty { return }
         fail(isAwaitingHead && !response.hasBegun ? .firstByteTimeout : .idleTimeout)

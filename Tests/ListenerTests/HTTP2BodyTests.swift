@@ -12,9 +12,9 @@ struct HTTP2BodyTests {
     func lastPartWaits() throws {
         var body = HTTP2IncomingBody()
         _ = try body.begin(contentLength: 3, endStream: false)
-        #expect(try body.take(ByteBuffer(string: "ab"), endStream: false).body == ByteBuffer(string: "ab"))
-        #expect(try body.take(ByteBuffer(string: "c"), endStream: false).body == nil)
-        let end = try body.take(ByteBuffer(), endStream: true)
+        #expect(try body.take(ByteBuffer(string: "ab")).body == ByteBuffer(string: "ab"))
+        #expect(try body.take(ByteBuffer(string: "c")).body == nil)
+        let end = try body.end()
         #expect(end.body == ByteBuffer(string: "c"))
         #expect(end.hasEnded)
     }
@@ -24,10 +24,11 @@ struct HTTP2BodyTests {
         var body = HTTP2IncomingBody()
         _ = try body.begin(contentLength: 3, endStream: false)
         #expect(throws: HTTP1Fault.conflictingFraming) {
-            for (index, part) in parts.enumerated() {
-                let taken = try body.take(ByteBuffer(string: part), endStream: index == parts.count - 1)
+            for part in parts {
+                let taken = try body.take(ByteBuffer(string: part))
                 #expect(!taken.hasEnded)
             }
+            _ = try body.end()
         }
     }
 
@@ -35,11 +36,11 @@ struct HTTP2BodyTests {
     func moreThanAnnounced() throws {
         var body = HTTP2IncomingBody()
         _ = try body.begin(contentLength: 3, endStream: false)
-        #expect(throws: HTTP1Fault.conflictingFraming) { try body.take(ByteBuffer(string: "abcd"), endStream: false) }
+        #expect(throws: HTTP1Fault.conflictingFraming) { try body.take(ByteBuffer(string: "abcd")) }
         var later = HTTP2IncomingBody()
         _ = try later.begin(contentLength: 3, endStream: false)
-        #expect(try later.take(ByteBuffer(string: "abc"), endStream: false).body == nil)
-        #expect(throws: HTTP1Fault.conflictingFraming) { try later.take(ByteBuffer(string: "d"), endStream: false) }
+        #expect(try later.take(ByteBuffer(string: "abc")).body == nil)
+        #expect(throws: HTTP1Fault.conflictingFraming) { try later.take(ByteBuffer(string: "d")) }
     }
 
     @Test("A head that ends its stream is a whole request, unless it announces a body")
@@ -48,8 +49,8 @@ struct HTTP2BodyTests {
             var body = HTTP2IncomingBody()
             #expect(try body.begin(contentLength: length, endStream: true).hasEnded && !body.isOpen)
             // Nothing is taken behind the end.
-            let behind = try body.take(ByteBuffer(string: "a"), endStream: true)
-            #expect(behind.body == nil && !behind.hasEnded)
+            let (behind, end) = (try body.take(ByteBuffer(string: "a")), try body.end())
+            #expect(behind.body == nil && end.body == nil && !end.hasEnded)
         }
         var body = HTTP2IncomingBody()
         #expect(throws: HTTP1Fault.conflictingFraming) { try body.begin(contentLength: 1, endStream: true) }
@@ -61,7 +62,7 @@ struct HTTP2BodyTests {
         #expect(!body.owesEmptyEnd)
         _ = try body.begin(contentLength: 2, endStream: false)
         #expect(!body.owesEmptyEnd)
-        _ = try body.take(ByteBuffer(string: "ab"), endStream: false)
+        _ = try body.take(ByteBuffer(string: "ab"))
         #expect(!body.owesEmptyEnd)
         var unannounced = HTTP2IncomingBody()
         _ = try unannounced.begin(contentLength: nil, endStream: false)
@@ -91,10 +92,9 @@ struct HTTP2BodyTests {
     func unannounced() throws {
         var body = HTTP2IncomingBody()
         _ = try body.begin(contentLength: nil, endStream: false)
-        #expect(try body.take(ByteBuffer(string: "ab"), endStream: false).body == ByteBuffer(string: "ab"))
-        let end = try body.take(ByteBuffer(string: "c"), endStream: true)
-        #expect(end.body == ByteBuffer(string: "c"))
-        #expect(end.hasEnded)
+        #expect(try body.take(ByteBuffer(string: "ab")).body == ByteBuffer(string: "ab"))
+        let end = try body.end()
+        #expect(end.body == nil && end.hasEnded)
     }
 
     @Test("A length of zero is believed at the end only")
@@ -102,6 +102,6 @@ struct HTTP2BodyTests {
         var body = HTTP2IncomingBody()
         _ = try body.begin(contentLength: 0, endStream: false)
         #expect(body.owesEmptyEnd)
-        #expect(throws: HTTP1Fault.conflictingFraming) { try body.take(ByteBuffer(string: "a"), endStream: true) }
+        #expect(throws: HTTP1Fault.conflictingFraming) { try body.take(ByteBuffer(string: "a")) }
     }
 }

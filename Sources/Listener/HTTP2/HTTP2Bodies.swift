@@ -28,20 +28,15 @@ struct HTTP2IncomingBody {
         return endStream ? try end() : Parts()
     }
 
-    mutating func take(_ bytes: ByteBuffer, endStream: Bool) throws(HTTP1Fault) -> Parts {
-        guard state == .open else { return Parts() }
-        var parts = Parts()
-        if bytes.readableBytes > 0 {
-            if let left {
-                guard bytes.readableBytes <= left else { throw .conflictingFraming }
-                self.left = left - bytes.readableBytes
-            }
-            if left == 0 { last = bytes } else { parts.body = bytes }
+    mutating func take(_ bytes: ByteBuffer) throws(HTTP1Fault) -> Parts {
+        guard state == .open, bytes.readableBytes > 0 else { return Parts() }
+        if let left {
+            guard bytes.readableBytes <= left else { throw .conflictingFraming }
+            self.left = left - bytes.readableBytes
         }
-        guard endStream else { return parts }
-        var ended = try end()
-        ended.body = ended.body ?? parts.body
-        return ended
+        guard left == 0 else { return Parts(body: bytes) }
+        last = bytes
+        return Parts()
     }
 
     mutating func end() throws(HTTP1Fault) -> Parts {

@@ -122,7 +122,7 @@ final class HTTP2Stream: MessageCodec, TimedConnection {
         guard !isOver, !hasFailed else { return }
         isReading = false
         arrivedBytes += part.readableBytes
-        take { () throws(HTTP1Fault) in try incoming.take(part, endStream: false) }
+        take { () throws(HTTP1Fault) in try incoming.take(part) }
     }
 
     func receiveEnd() {
