@@ -1,7 +1,6 @@
 """Sign in with Apple against the local Apple: what a sign-in gives, what is refused, and what Apple is told and tells."""
 
 import base64
-import hashlib
 import json
 import re
 import signal

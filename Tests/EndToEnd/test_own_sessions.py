@@ -3,7 +3,6 @@
 import pytest
 from harness import raw
 from harness.account import Account, assert_refusal, bearer
-from harness.gateway import LocalPool
 from harness.local_pool_control import control
 from harness.process import wait_until
 from harness.sessions import App, State, session_settings

@@ -14,7 +14,7 @@ from harness.cognito_front import CognitoFront
 from harness.gateway import POOL_CLIENT_ID, Gateway, LocalPool, gateway_config
 from harness.local_pool_control import control
 from harness.process import SILENT_PORT, wait_until
-from harness.user import PASSWORD, confirmed_user, new_email, register, signed_in_user
+from harness.user import PASSWORD, confirmed_user, new_email, signed_in_user
 from test_account_names import KEY
 
 RELYING_PARTY = "auth.example.com"

@@ -4,7 +4,7 @@ import time
 import urllib.parse
 
 import pytest
-from harness import h2raw, raw, websocket
+from harness import h2raw, raw
 from harness.account import assert_refusal, bearer
 from harness.h2raw import H2Connection
 from harness.websocket import Client, Held

@@ -13,7 +13,7 @@ from harness.gateway import POOL_CLIENT_ID, POOL_CLIENT_SECRET, POOL_ID, Gateway
 from harness.local_pool_control import advance_clock, one_time_code
 from harness.user import PASSWORD, signed_in_user
 from pycognito.aws_srp import AWSSRP
-from test_account_names import KEY, administrator, user_of_three_names
+from test_account_names import KEY, user_of_three_names
 
 WRONG = "Not-The-Horse-1"
 LOCKOUT = {"after": 5, "first": "1h", "longest": "1h"}

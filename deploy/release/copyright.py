@@ -2,7 +2,6 @@
 them. Of Gatehouse itself it says that no licence has been granted, since its sources hold none."""
 
 import argparse
-import json
 import shutil
 from pathlib import Path
 

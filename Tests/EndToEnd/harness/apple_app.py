@@ -9,7 +9,7 @@ from pathlib import Path
 from . import raw
 from .account import Ledger
 from .gateway import merged
-from .local_apple import APP, APPLE_ISSUER, KEY_ID, SIBLING_APP, TEAM_ID, LocalApple
+from .local_apple import APP, KEY_ID, SIBLING_APP, TEAM_ID, LocalApple
 
 SESSION_ISSUER = "https://gateway.example"
 PREFIX = "/api/auth"

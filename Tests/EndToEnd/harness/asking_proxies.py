@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from . import documentation, raw
+from . import documentation
 from .process import Process, accepts_connections, free_port
-from .servers import TOOLS, program
+from .servers import program
 
 
 @dataclass

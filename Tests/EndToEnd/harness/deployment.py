@@ -19,7 +19,7 @@ import yaml
 
 from . import sanitizer
 from .gateway import REPOSITORY, binary
-from .process import Process, wait_until
+from .process import Process
 
 DEPLOY = REPOSITORY / "deploy"
 CONTAINER_USER = (65532, 65532)
