@@ -255,21 +255,68 @@ struct PasswordChangesTests {
 
     @Test("A new password at sign-in is stored too, and the sign-in goes on where sessions end later")
     func atSignIn() async throws {
-        let asked = SealedChallenge(
-            name: "NEW_PASSWORD_REQUIRED", session: "s", username: Fixture.username, account: Fixture.email,
-            rememberMe: true, expiresAt: Fixture.now + 60)
-        let session = try asked.sealed(with: Fixture.ring(), poolID: Fixture.poolID).exposeText()
-        let answer = Fixture.request(
-            .challenge,
-            ["challenge": "NEW_PASSWORD_REQUIRED", "session": .string(session), "new_password": "new horse"])
         let (accounts, fetcher) = try accounts([Fixture.tokens(), Self.done])
         try await begin("before", of: accounts, at: Fixture.now - 60)
         revocations.isFull.withLock { $0 = true }
-        #expect(await accounts.answer(answer).status == .ok)
+        #expect(try await accounts.answer(Self.answering()).status == .ok)
         #expect(await fetcher.seen.first?.first?.subject == Fixture.username)
         revocations.isFull.withLock { $0 = false }
         await accounts.endLeftOverSessions()
         #expect(try await goingOn() == ["origin-1"])
+    }
+
+    private static func answering() throws -> AccountRequest {
+        let asked = SealedChallenge(
+            name: "NEW_PASSWORD_REQUIRED", session: "s", username: Fixture.username, account: Fixture.email,
+            rememberMe: true, expiresAt: Fixture.now + 60)
+        let session = try asked.sealed(with: Fixture.ring(), poolID: Fixture.poolID).exposeText()
+        return Fixture.request(
+            .challenge,
+            ["challenge": "NEW_PASSWORD_REQUIRED", "session": .string(session), "new_password": "new horse"])
+    }
+
+    @Test(
+        "A new password at sign-in whose response was lost ends the earlier sessions, and a refused one ends none",
+        arguments: [(nil, true), (Fixture.failure("InvalidPasswordException"), false)] as [(FetchResponse?, Bool)])
+    func lostAtSignIn(answer: FetchResponse?, isLeft: Bool) async throws {
+        let (accounts, _) = try accounts([answer].compactMap { $0 })
+        try await begin("before", of: accounts, at: Fixture.now - 60)
+        #expect(try await accounts.answer(Self.answering()).status != .ok)
+        #expect(try await changes.stored.count == (isLeft ? 1 : 0))
+        await accounts.endLeftOverSessions()
+        #expect(try await goingOn() == (isLeft ? [] : ["before"]))
+    }
+
+    @Test(
+        "A translated new password at sign-in whose response was lost ends sessions if a password was proven before",
+        arguments: [("USER_PASSWORD_AUTH", true), ("USER_AUTH", false)])
+    func lostInTranslation(flow: String, isLeft: Bool) async throws {
+        let (accounts, fetcher) = try accounts([
+            DirectStepTests.challenge("NEW_PASSWORD_REQUIRED", session: "1-session")
+        ])
+        try await begin("before", of: accounts, at: Fixture.now - 60)
+        let calls = DirectCognitoCalls(
+            pools: [DirectCognitoTests.pool(fetcher)], flow: AccountFlow(Knowing()), steps: SignInSteps { Fixture.now },
+            sessions: DirectSessions { Fixture.now }, revoke: { _ in }, accounts: [accounts],
+            forget: { _, _ in }, revocations: { .empty }, revocationTime: { Fixture.now }, logger: log.logger)
+        let steps = [
+            ("InitiateAuth", DirectStepTests.initiate(flow)),
+            (
+                "RespondToAuthChallenge",
+                DirectStepTests.respond(
+                    "NEW_PASSWORD_REQUIRED", session: "1-session", ["NEW_PASSWORD": "new horse"])
+            ),
+        ]
+        for (operation, body) in steps {
+            _ = await calls.answer(
+                DirectCognitoRequest(
+                    call: DirectCognitoCall(operation: operation, application: "MyApp/1"), body: body.encoded(),
+                    requestID: "r-1", clientAddress: "192.0.2.7"))
+        }
+        #expect(await fetcher.seen.map { $0.map(\.subject) } == [[], [Fixture.username]])
+        #expect(try await changes.stored.count == (isLeft ? 1 : 0))
+        await accounts.endLeftOverSessions()
+        #expect(try await goingOn() == (isLeft ? [] : ["before"]))
     }
 
     @Test("The sessions of the pool's other app clients end at Cognito too, each by its own client")

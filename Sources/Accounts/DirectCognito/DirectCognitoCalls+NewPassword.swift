@@ -70,12 +70,20 @@ extension DirectCognitoCalls {
         }
     }
 
-    /// A call that was refused has set no password. Nobody has verified the token of one that got no response.
+    /// Whether a step of a sign-in may have set a password although it failed: its response was lost. Only the step
+    /// of a user who has proven a password counts, because nobody has verified the code or the token of another call.
+    func mayHaveSetPassword(
+        _ call: TranslatedCall, of signIn: SignInUnderWay?, _ refusal: DirectCognitoRefusal
+    ) -> Bool {
+        call.setsPasswordAtSignIn && signIn?.isPasswordProven == true && refusal.reason == .cognito(.unavailable)
+    }
+
+    /// The call has set no password, or nobody knows whose.
     func drop(_ change: CognitoAccounts.StoredChange?, at pool: DirectCognitoPool) async {
         await owner(pool)?.finish(change)
     }
 
-    /// The password is set, and the call counts for nothing all the same.
+    /// The password is set, or may be, and the call counts for nothing all the same.
     func leave(_ change: CognitoAccounts.StoredChange?, at pool: DirectCognitoPool) { owner(pool)?.leave(change) }
 
     /// - Parameter account: the name that the sign-in began with, where the call is a step of one.

@@ -152,7 +152,11 @@ package struct DirectCognitoCalls: Sendable {
                 ExactText(call.operation) == "RevokeToken"
                 ? try await signOut(&call, of: read.pool, request) : try await carryOut(call, of: read.pool, request)
         } catch {
-            await drop(change, at: read.pool)
+            if mayHaveSetPassword(call, of: read.signIn, error) {
+                leave(change, at: read.pool)
+            } else {
+                await drop(change, at: read.pool)
+            }
             throw error
         }
         if answer.error != nil { await drop(change, at: read.pool) }

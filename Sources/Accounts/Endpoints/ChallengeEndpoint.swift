@@ -115,7 +115,8 @@ struct ChallengeEndpoint: AccountEndpoint {
         do {
             answer = try await accounts.authenticator.respond(response)
         } catch {
-            await accounts.finish(stored)
+            // Nobody knows whether Cognito has set a password whose response was lost: the sessions end in any case.
+            if error.kind == .unavailable { accounts.leave(stored) } else { await accounts.finish(stored) }
             throw accounts.refusal(of: error, at: .challenge, request)
         }
         if challenge == .newPassword {
