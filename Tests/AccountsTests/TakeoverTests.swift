@@ -102,7 +102,64 @@ struct TakeoverTests {
         let fetcher = RecordedFetcher()
         let answer = try await Fixture.accounts(fetcher).answer(Self.request(["client_id": .string(Self.former)]))
         #expect(answer.status == .unauthorized && answer.json["error"] == "TokenRefreshException")
+        #expect(try await Fixture.accounts(fetcher).answer(Self.logout()).status == .noContent)
         #expect(await fetcher.requests.isEmpty)
+    }
+
+    static func logout(hasBearer: Bool = false) -> AccountRequest {
+        let body: JSON = ["refresh_token": .string(raw)]
+        return hasBearer ? Fixture.bearer(.logout, body) : Fixture.request(.logout, body)
+    }
+
+    @Test("A shown token signs out of the session that it has become, here and at Cognito", arguments: [false, true])
+    func signOut(hasBearer: Bool) async throws {
+        let fetcher = RecordedFetcher(Self.tokens(rotated: "rotated-token"), Fixture.output([:]))
+        let revocations = RecordedRevocations()
+        let accounts = try Fixture.accounts(
+            fetcher, settings: Self.settings([Self.former]), revocations: revocations)
+        #expect(await accounts.answer(Self.request()).status == .ok)
+        #expect(await accounts.answer(Self.logout(hasBearer: hasBearer)).status == .noContent)
+        let origins = (hasBearer ? ["origin-1"] : []) + ["origin-9"]
+        #expect(revocations.targets == origins.map(Revocation.Target.originID))
+        let again = await accounts.answer(Self.request())
+        #expect(again.status == .unauthorized && again.reason == .account(.sessionEnded))
+        #expect(await fetcher.operations == ["GetTokensFromRefreshToken", "RevokeToken"])
+        let expected: JSON = ["ClientId": .string(Self.former), "Token": "rotated-token"]
+        #expect(await fetcher.bodies.last == expected)
+    }
+
+    @Test("A sign-out that did not reach Cognito can be repeated")
+    func signOutAgain() async throws {
+        let fetcher = RecordedFetcher(
+            Self.tokens(), Fixture.failure("InternalErrorException"), Fixture.output([:]))
+        let accounts = try Fixture.accounts(fetcher, settings: Self.settings([Self.former]))
+        #expect(await accounts.answer(Self.request()).status == .ok)
+        #expect(await accounts.answer(Self.logout()).status == .serviceUnavailable)
+        #expect(await accounts.answer(Self.logout()).status == .noContent)
+        #expect(await fetcher.operations == ["GetTokensFromRefreshToken", "RevokeToken", "RevokeToken"])
+        #expect(await fetcher.bodies.last?["Token"] == .string(Self.raw))
+    }
+
+    @Test("A shown token that has become no session ends at Cognito, as the client's that it is of")
+    func signOutBefore() async throws {
+        let foreign = Fixture.failure("UnauthorizedException", "The token is another client's.")
+        let fetcher = RecordedFetcher(foreign, Fixture.output([:]))
+        let accounts = try Fixture.accounts(fetcher, settings: Self.settings())
+        #expect(await accounts.answer(Self.logout(hasBearer: true)).status == .noContent)
+        #expect(await fetcher.operations == ["RevokeToken", "RevokeToken"])
+        let bodies = await fetcher.bodies
+        #expect(bodies.map { $0["ClientId"] } == [.string(Fixture.clientID), .string(Self.former)])
+        #expect(bodies.map { $0["Token"] } == [.string(Self.raw), .string(Self.raw)])
+    }
+
+    @Test("The session of somebody else's token goes on")
+    func signOutOther() async throws {
+        let fetcher = RecordedFetcher(Self.tokens(more: ["sub": "another", "username": "another"]))
+        let accounts = try Fixture.accounts(fetcher, settings: Self.settings())
+        #expect(await accounts.answer(Self.request()).status == .ok)
+        #expect(await accounts.answer(Self.logout(hasBearer: true)).status == .noContent)
+        #expect(await accounts.answer(Self.request()).status == .ok)
+        #expect(await fetcher.operations == ["GetTokensFromRefreshToken"])
     }
 
     @Test("A session that is over by the gateway's own lifetime ends at Cognito too")

@@ -99,6 +99,18 @@ def test_an_update_signs_nobody_out(start, cognito, ledger):
         cognito_client(cognito.url).get_tokens_from_refresh_token(ClientId=FORMER, RefreshToken=old["RefreshToken"])
 
 
+@BOTH
+@pytest.mark.parametrize("refreshes", [0, 1])
+def test_a_released_app_signs_out_by_its_own_token(start, cognito, ledger, refreshes):
+    """Before its first refresh, or after one whose response was lost."""
+    app = Account(start().port, ledger)
+    old = released_app(cognito, ledger)
+    for _ in range(refreshes):
+        assert app.refresh(old["RefreshToken"]).status == 200
+    assert app.logout(refresh_token=old["RefreshToken"]).status == 204
+    assert_refusal(app.refresh(old["RefreshToken"]), 401, "TokenRefreshException")
+
+
 def test_a_lost_response_comes_again_also_after_a_kill(start, cognito, ledger):
     gateway = start()
     old = released_app(cognito, ledger)

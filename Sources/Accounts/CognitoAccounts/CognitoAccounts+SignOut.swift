@@ -166,7 +166,7 @@ extension CognitoAccounts {
 
     /// A token that Cognito does not know any more is what signing out is for. Other failures are told: the client may
     /// try again.
-    private func signedOutAlready(_ error: CognitoError, _ request: AccountRequest) throws(Refusal) {
+    func signedOutAlready(_ error: CognitoError, _ request: AccountRequest) throws(Refusal) {
         switch error.kind {
         case .tokenRevoked, .tokenExpired, .tokenReused, .badCredentials, .userNotFound, .userDisabled: return
         default: throw refusal(of: error, at: .bearer, request)

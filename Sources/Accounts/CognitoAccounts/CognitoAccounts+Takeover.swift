@@ -41,13 +41,59 @@ extension CognitoAccounts {
         }
     }
 
-    /// Asks for one client after the other, since the token does not say whose it is.
+    /// Signs out by a shown token: of the session that it has become, or of the one that goes on at Cognito alone.
+    ///
+    /// - Returns: the record of the session; nil where there is none, and for somebody else's, which goes on.
+    func signOut(
+        _ shown: ShownRefreshToken, _ caller: Caller?, _ request: AccountRequest
+    ) async throws(Refusal) -> SessionRecord? {
+        // After a refresh that is under way here, which may begin the session.
+        try await flights.sessions.alone(shown.family(poolID: settings.poolID)) {
+            () async throws(Refusal) -> SessionRecord? in
+            guard let record = try await record(of: shown, request) else {
+                try await both { () async throws(Refusal) in
+                    try await signOut(nil, caller, request)
+                } then: { () async throws(Refusal) in
+                    try await revokeAtCognito(shown, request)
+                }
+                return nil
+            }
+            guard caller?.subject.hasSameBytes(as: record.subject) != false else {
+                try await signOut(nil, caller, request)
+                return nil
+            }
+            var standIn = shown.standIn(poolID: settings.poolID, deviceID: record.deviceID)
+            standIn.originID = record.originID
+            try await signOut(standIn, caller, request)
+            // An earlier attempt may have ended it here alone.
+            if record.endedAt != nil { try await revokeAtCognito(shown, request) }
+            return record
+        }
+    }
+
+    /// RevokeToken, as the client whose token it is.
+    private func revokeAtCognito(_ shown: ShownRefreshToken, _ request: AccountRequest) async throws(Refusal) {
+        for client in clients(of: shown) {
+            do throws(CognitoError) {
+                return try await revokeToken(shown.token, of: client.app)
+            } catch {
+                // An app client without token revocation ends none.
+                guard !error.isOfOtherClient, error.kind != .unsupportedOperation else { continue }
+                return try signedOutAlready(error, request)
+            }
+        }
+    }
+
+    /// The clients to ask for, one after the other: the token does not say whose it is.
+    private func clients(of shown: ShownRefreshToken) -> [TokenClient] {
+        let listed = settings.sessionTakeover?.clientIDs ?? []
+        return (shown.clientID.map { [$0] } ?? listed).compactMap(tokenClient)
+    }
+
     private func exchange(
         _ shown: ShownRefreshToken, _ metadata: JSON?
     ) async throws(CognitoError) -> (result: AuthenticationResult, client: TokenClient) {
-        let listed = settings.sessionTakeover?.clientIDs ?? []
-        let candidates = shown.clientID.map { [$0] } ?? listed
-        for client in candidates.compactMap(tokenClient) {
+        for client in clients(of: shown) {
             do throws(CognitoError) {
                 let result = try await client.refresher.tokens(
                     forShown: shown.token, deviceKey: shown.deviceKey, metadata: metadata)

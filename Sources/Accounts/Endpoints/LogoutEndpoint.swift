@@ -3,6 +3,7 @@ internal import Encoding
 internal import HTTPTypes
 internal import Pipeline
 internal import Sealing
+internal import Store
 
 extension AccountOperation {
     package static let logout = AccountOperation(
@@ -18,6 +19,8 @@ struct LogoutEndpoint: AccountEndpoint {
     private let hasRefreshToken: Bool
     /// Nil for a token that does not open, which leaves nothing to sign out of, and for somebody else's.
     private let sealed: SealedRefreshToken?
+    /// One of Cognito's own, where those are taken over.
+    private let shown: ShownRefreshToken?
     /// Nil without an access token.
     private let caller: Caller?
 
@@ -31,6 +34,9 @@ struct LogoutEndpoint: AccountEndpoint {
         let caller = request.bearer == nil ? nil : try accounts.caller(request)
         self.caller = caller
         let opened = try refreshToken.flatMap(accounts.sealedToken)
+        let takesOver = accounts.settings.sessionTakeover != nil
+        shown = takesOver ? refreshToken.flatMap { ShownRefreshToken($0) } : nil
+        if caller == nil { call.tokenDigest = shown?.digest }
         guard caller != nil || refreshToken != nil || request.bearerHasEnded else { throw .tokenMissing() }
         call.subject = caller?.subject ?? opened?.subject
         call.session = caller.flatMap { CalledSession($0.identity) }
@@ -48,6 +54,11 @@ struct LogoutEndpoint: AccountEndpoint {
     ) async throws(Refusal) -> AccountAnswer {
         if allDevices, caller == nil, hasRefreshToken {
             return .done(subject: try await accounts.signOutEverywhere(with: sealed, request))
+        }
+        if let shown, !allDevices {
+            let record = try await accounts.signOut(shown, caller, request)
+            if let record { (admission.call.subject, admission.call.session) = (record.subject, CalledSession(record)) }
+            return .done(subject: caller?.subject ?? record?.subject)
         }
         guard let subject = caller?.subject ?? sealed?.subject else { return .done() }
         if allDevices, let caller {

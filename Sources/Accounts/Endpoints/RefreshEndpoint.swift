@@ -99,8 +99,7 @@ struct RefreshEndpoint: AccountEndpoint {
     ) async throws(Refusal) {
         guard let record = try await accounts.record(of: foreign, request) else { return }
         call.subject = record.subject
-        call.session = CalledSession(
-            id: record.originID ?? Hexadecimal.encode(record.family), beganAt: record.signedInAt)
+        call.session = CalledSession(record)
         let standIn = foreign.standIn(poolID: accounts.settings.poolID, deviceID: record.deviceID)
         try await accounts.requireDevice(deviceID, of: standIn, request)
     }

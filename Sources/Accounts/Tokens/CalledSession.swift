@@ -1,6 +1,7 @@
 internal import Cryptography
 internal import Encoding
 package import Pipeline
+internal import Store
 
 /// The session that a call is of, as its token tells.
 package struct CalledSession: Sendable, Equatable {
@@ -29,5 +30,9 @@ package struct CalledSession: Sendable, Equatable {
 
     init(_ sealed: SealedRefreshToken) {
         self.init(id: sealed.originID ?? Hexadecimal.encode(sealed.family), beganAt: sealed.issuedAt)
+    }
+
+    init(_ record: SessionRecord) {
+        self.init(id: record.originID ?? Hexadecimal.encode(record.family), beganAt: record.signedInAt)
     }
 }
