@@ -78,8 +78,8 @@ package final class SealingKeyRing: Sendable {
     package func setBehind(_ isBehind: Bool) { keys.withLock { $0.isBehind = isBehind } }
 
     /// Whether a text that does not open may open once the keys have been read again.
-    package func mayLackKey(of text: Secret) -> Bool {
-        guard keys.withLock({ $0.isBehind }), let name = SealedText.keyID(of: text) else { return false }
-        return !holds(name)
-    }
+    package func mayLackKey(of text: Secret) -> Bool { keys.withLock { $0.isBehind } && lacksKey(of: text) }
+
+    /// Whether a text names a key that is not in the ring.
+    package func lacksKey(of text: Secret) -> Bool { SealedText.keyID(of: text).map { !holds($0) } ?? false }
 }

@@ -4,6 +4,7 @@ import Encoding
 import HTTPClient
 import HTTPTypes
 import Pipeline
+import Sealing
 import TestSupport
 import Testing
 
@@ -84,6 +85,28 @@ struct RotationTests {
             Issue.record("the answer of another session was given")
             return
         }
+    }
+
+    @Test("A retry at a gateway that does not know the new sealing key yet is 503, and ends no session")
+    func newerKey() async throws {
+        let scene = try Scene()
+        let token = try Fixture.sealedText()
+        let keys = try ([7, 8] as [UInt8]).map { try SealingKey(Secret([UInt8](repeating: $0, count: 32))) }
+        let newer = SealingKeyRing(sealing: keys[1], opening: [keys[0]])
+        let reloaded = try Fixture.accounts(
+            RecordedFetcher(Fixture.tokens(refreshToken: "rotated")), records: scene.records)
+        reloaded.sealingKeys.adopt(newer)
+        let first = await reloaded.answer(Fixture.refresh(token))
+        #expect(first.status == .ok)
+        let fetcher = RecordedFetcher()
+        let other = try Fixture.accounts(fetcher, records: scene.records, revocations: scene.revocations)
+        let refused = await other.answer(Fixture.refresh(token))
+        #expect(refused.status == .serviceUnavailable && refused.headers[.retryAfter] != nil)
+        #expect(scene.revocations.all.isEmpty)
+        other.sealingKeys.adopt(newer)
+        let again = await other.answer(Fixture.refresh(token))
+        #expect(again.status == .ok && again.json["refresh_token"] == first.json["refresh_token"])
+        #expect(await fetcher.requests.isEmpty)
     }
 
     @Test(

@@ -139,6 +139,21 @@ def test_two_gateways_on_one_state_directory_are_one(start_gateway, cognito, led
     assert_refusal(accounts[1].refresh(tokens["refresh_token"]), 401, "TokenRefreshException")
 
 
+def test_a_gateway_without_the_new_sealing_key_ends_no_session_of_the_others(start_gateway, cognito, ledger):
+    gateways = [start_gateway(pool=cognito)]
+    gateways.append(start_gateway({"state_directory": gateways[0].config["state_directory"]}, pool=cognito))
+    accounts = [Account(gateway.port, ledger) for gateway in gateways]
+    token = accounts[0].login(*ADA).json()["refresh_token"]
+    rotate = gatehouse("keys", "rotate", "--config", gateways[0].config_path, "--purpose", "sealing")
+    assert rotate.returncode == 0, rotate.stderr
+    gateways[0].reload()
+    first = accounts[0].refresh(token).json()
+    assert accounts[1].refresh(token).status == 503
+    gateways[1].reload()
+    assert accounts[1].refresh(token).json()["refresh_token"] == first["refresh_token"]
+    assert accounts[1].refresh(first["refresh_token"]).status == 200
+
+
 def test_an_answer_of_cognitos_that_is_lost_is_asked_for_again(served, cognito):
     """Cognito has rotated, and the connection ends: within its grace period the same token gets another one. Whether
     the client has to ask once more depends on libcurl, which itself repeats what went to a connection kept from before.

@@ -2,6 +2,7 @@ import Cryptography
 import Encoding
 import HTTPTypes
 import Pipeline
+import Sealing
 import Store
 import TestSupport
 import Testing
@@ -62,6 +63,22 @@ struct SessionGivenAgainTests {
         // Whichever of the two comes first, the session goes on once.
         let third = try #require(try await Self.refresh(fixture, again).token)
         #expect(try await Self.refresh(fixture, second).token?.exposeText() == third.exposeText())
+    }
+
+    @Test("A token that is sealed with a key which is not known here is signed once more, and ends no session")
+    func unknownKey() async throws {
+        let fixture = try SessionFixture()
+        let session = try await fixture.begin(device: Self.phone)
+        let reloaded = try fixture.endpoints()
+        let newer = try SealingKey(Secret([UInt8](repeating: 8, count: 32)))
+        reloaded.sessions?.sealingKeys.adopt(SealingKeyRing(sealing: newer))
+        let body: JSON = ["device_info": ["device_id": "phone"]]
+        let answer = await reloaded.answer(fixture.request(.sessionRefresh, session.token, body))
+        let second = try #require(answer.token)
+        let again = try #require(try await Self.refresh(fixture, session.token).token)
+        let (given, lost) = (try #require(fixture.verify(again)), try #require(fixture.verify(second)))
+        #expect(given.claims["jti"] == lost.claims["jti"] && given.expires == lost.expires)
+        #expect(try await Self.refresh(fixture, again).status == .ok)
     }
 
     @Test("A token that has expired meanwhile is given with new times")

@@ -42,10 +42,18 @@ extension CognitoAccounts {
         case .current: return nil
         case .parent(let successor): return try await again(successor, for: sealed, on: deviceID, request)
         case .ended: throw .credentialsRefused(.tokenRefresh, reason: .account(.sessionEnded))
+        case .sealedElsewhere: throw sealedElsewhere(request)
         case .reused:
             try await endReused(sealed, request)
             throw .credentialsRefused(.tokenRefresh, reason: .account(.refreshTokenReused))
         }
+    }
+
+    private func sealedElsewhere(_ request: AccountRequest) -> Refusal {
+        logger.warning(
+            "a session was refreshed with a sealing key that is not known here; reload this gateway",
+            metadata: ["request_id": "\(request.requestID)", "pool_id": "\(settings.poolID)"])
+        return .recordsUnavailable
     }
 
     /// Cognito refuses the token. With rotation that is also what it says to a token that was exchanged elsewhere in
@@ -57,6 +65,7 @@ extension CognitoAccounts {
         guard refusal.error == .tokenRefresh else { throw refusal }
         let standing = try await withRecords(request) { try await sessions.standing(of: sealed, on: deviceID) }
         if case .parent(let successor) = standing, let answer = successor.answer { return answer }
+        if case .sealedElsewhere = standing { throw sealedElsewhere(request) }
         if error.kind == .tokenReused { try await endReused(sealed, request) }
         throw refusal
     }

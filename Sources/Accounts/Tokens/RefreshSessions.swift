@@ -10,6 +10,8 @@ enum RefreshStanding: Sendable {
     case current
     /// It was exchanged, and nobody has used its successor: that one is given once more, however long ago it was.
     case parent(of: UnusedSuccessor)
+    /// It was exchanged, by a gateway with a key that this one does not know yet: nobody can tell here how it stands.
+    case sealedElsewhere
     /// It was exchanged before, and its successor is in use, or another device shows it: one of the two who have it
     /// stole it.
     case reused
@@ -73,9 +75,10 @@ struct RefreshSessions: Sendable {
         // A record that is behind has lost its last steps with the machine's power.
         guard generation < record.generation else { return .current }
         guard generation == record.generation - 1,
-            BoundDevice.mayHaveAgain(deviceID, of: record.deviceID, isInWindow: isInWindow(record)),
-            let token = newest(of: record)
+            BoundDevice.mayHaveAgain(deviceID, of: record.deviceID, isInWindow: isInWindow(record))
         else { return .reused }
+        guard !lacksKey(of: record) else { return .sealedElsewhere }
+        guard let token = newest(of: record) else { return .reused }
         guard record.answer != nil else { return .parent(of: UnusedSuccessor(record: record, token: token)) }
         guard var answer = answer(of: record) else { return .reused }
         answer.isGivenAgain = true
@@ -194,6 +197,10 @@ struct RefreshSessions: Sendable {
         guard written else { throw SealingFailure() }
         writer.write(integer: session.accessExpiresAt)
         return try SealedText.seal(writer.bytes, as: .answer, with: keys, poolID: poolID)
+    }
+
+    private func lacksKey(of record: SessionRecord) -> Bool {
+        [record.token, record.answer].compactMap { $0 }.contains { keys.lacksKey(of: Secret($0)) }
     }
 
     /// The newest token of a session; nil where its key is gone.

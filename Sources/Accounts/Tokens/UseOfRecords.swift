@@ -27,7 +27,7 @@ extension SealingKeyRing {
 }
 
 extension Refusal {
-    fileprivate static var recordsUnavailable: Refusal {
+    static var recordsUnavailable: Refusal {
         .retryLater(.serviceUnavailable, after: 5, reason: .account(.sessionRecordsUnavailable))
     }
 }

@@ -36,9 +36,10 @@ extension UserSessions {
         on deviceID: String?, _ requestID: String
     ) async throws(Refusal) -> SessionSuccessor {
         var given: Secret?
-        if let sealed = session.successor {
-            given = successor(Secret(sealed), of: session)
-            // A text that does not open, or is of another row, was put there by somebody else, or its key is gone.
+        // Another gateway may have sealed it with a key that this one does not know: it is signed once more.
+        if let sealed = session.successor.map({ Secret($0) }), !sealingKeys.lacksKey(of: sealed) {
+            given = successor(sealed, of: session)
+            // A text that does not open, or is of another row, was put there by somebody else.
             guard given != nil else {
                 try await endReused(session, requestID)
                 throw .tokenInvalid(.tokenRefresh, reason: .account(.refreshTokenReused))
