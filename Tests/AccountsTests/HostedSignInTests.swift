@@ -3,6 +3,7 @@ import Encoding
 import HTTPClient
 import HTTPTypes
 import Pipeline
+import Sealing
 import TestSupport
 import Testing
 
@@ -198,6 +199,30 @@ struct HostedSignInTests {
         await accounts.endUnredeemed()
         #expect(await fetcher.requests.count == 1, "once")
         #expect(await accounts.answer(Self.redemption()).status == .badRequest)
+    }
+
+    @Test("It ends by its own client's secret, whichever app client of the pool takes the code")
+    func unredeemedOfSibling() async throws {
+        let codes = try Self.codes()
+        _ = try await Self.comeBack(Self.accounts(RecordedFetcher(Self.tokens()), codes), codes)
+        let app = AppClient(
+            poolID: Fixture.poolID, clientID: Fixture.clientID, clientSecret: Secret(Fixture.clientSecret))
+        let sibling = SiblingClients.Client(app: app, sealingKeys: try Fixture.ring())
+        var settings = Self.settings
+        (settings.clientID, settings.clientSecret) = ("other-client", Secret("other-secret"))
+        let fetcher = RecordedFetcher(Fixture.output([:]))
+        let other = try Fixture.accounts(
+            fetcher, settings: settings, now: Fixture.now + 60, records: StoredSessions(codes.store), codes: codes,
+            siblings: SiblingClients([sibling]))
+        let key = try SealingKey(Secret([UInt8](repeating: 8, count: 32)))
+        other.sealingKeys.adopt(SealingKeyRing(sealing: key))
+        await other.endUnredeemed()
+        let expected: JSON = [
+            "ClientId": .string(Fixture.clientID), "Token": "provider-refresh-token",
+            "ClientSecret": .string(Fixture.clientSecret),
+        ]
+        #expect(await fetcher.operations == ["RevokeToken"])
+        #expect(await fetcher.bodies == [expected])
     }
 
     @Test("The session of a redeemed code goes on")

@@ -82,7 +82,7 @@ extension CognitoAccounts {
 
     private func endAtCognito(_ session: RefreshSessions.Ended, _ request: AccountRequest) async throws(Refusal) {
         // Of a client that is configured no more.
-        guard let app = tokenClient(session.clientID)?.app ?? siblings.app(session.clientID) else {
+        guard let app = poolClient(session.clientID) else {
             throw Refusal(.serviceUnavailable, reason: .cognito(.clientUnknown))
         }
         try await revokeAtCognito(session.refreshToken, of: app, request)

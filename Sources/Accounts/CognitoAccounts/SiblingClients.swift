@@ -2,7 +2,8 @@ package import Cognito
 internal import Encoding
 package import Sealing
 
-/// The other app clients of a pool that the gateway has the secrets of. A new password ends their sessions too.
+/// The other app clients of a pool that the gateway has the secrets of. A new password ends their sessions too,
+/// and so does the end of an authorization code that nobody has redeemed.
 package struct SiblingClients: Sendable {
     package struct Client: Sendable {
         var app: AppClient

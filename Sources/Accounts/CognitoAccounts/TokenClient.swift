@@ -27,6 +27,9 @@ extension CognitoAccounts {
         tokenClients.first { $0.app.clientID.hasSameBytes(as: clientID) }
     }
 
+    /// As ``tokenClient(_:)``, of all app clients of the pool that are configured.
+    func poolClient(_ clientID: String) -> AppClient? { tokenClient(clientID)?.app ?? siblings.app(clientID) }
+
     /// - Throws: 401 for a token of a client that is configured no more.
     func refresher(for sealed: SealedRefreshToken) throws(Refusal) -> TokenRefresher {
         guard let client = tokenClient(sealed.clientID) else {

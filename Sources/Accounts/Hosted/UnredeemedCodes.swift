@@ -63,8 +63,12 @@ extension CognitoAccounts {
     private func endUnredeemed(_ text: [UInt8]) async -> Bool {
         let error: any Error
         do {
-            let result = try SealedCodeResult(opening: text, with: sealingKeys, poolID: settings.poolID)
-            guard let token = result.refreshToken, let app = tokenClient(result.clientID)?.app else { return true }
+            // It may be a sign-in of another app client of the pool.
+            let results = ([sealingKeys] + siblings.sealingKeys).lazy.compactMap { ring in
+                try? SealedCodeResult(opening: text, with: ring, poolID: settings.poolID)
+            }
+            guard let result = results.first else { throw InvalidSealedToken() }
+            guard let token = result.refreshToken, let app = poolClient(result.clientID) else { return true }
             try await revokeToken(token, of: app)
             return true
         } catch let failure {
