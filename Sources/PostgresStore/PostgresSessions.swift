@@ -62,9 +62,27 @@ package struct PostgresSessions: SessionRecords {
 
     package func advance(to record: SessionRecord) async throws -> SessionStep {
         if try await put(record, update: "s.generation < excluded.generation AND s.ended_at IS NULL") { return .taken }
-        // The write has waited for whoever was faster, so that this sees what they wrote.
-        guard let known = try await session(record.family) else { throw StoreError.rowVanished }
-        return .overtaken(known)
+        return try await overtaken(record.family)
+    }
+
+    package func advanceStored(to record: SessionRecord) async throws -> SessionStep {
+        let isTaken =
+            try await store.run(
+                """
+                UPDATE sessions SET generation = $1, token = $2, answer = $3::bytea, retry_until = $4,
+                    refreshed_at = $5, lease_holder = NULL, lease_ends_at = NULL
+                WHERE family = $6 AND generation < $1 AND ended_at IS NULL
+                """,
+                [
+                    .integer(record.generation), .bytes(record.token), .orNull(record.answer),
+                    .integer(record.retryUntil), .integer(record.refreshedAt), .bytes(record.family),
+                ]) > 0
+        return isTaken ? .taken : try await overtaken(record.family)
+    }
+
+    /// The write has waited for whoever was faster, so that this sees what they wrote.
+    private func overtaken(_ family: [UInt8]) async throws -> SessionStep {
+        try await session(family).map(SessionStep.overtaken) ?? .gone
     }
 
     package func renew(_ known: SessionRecord, as record: SessionRecord) async throws -> SessionStep {
@@ -79,10 +97,7 @@ package struct PostgresSessions: SessionRecords {
                     .bytes(record.token), .orNull(record.answer), .integer(record.refreshedAt), .bytes(known.family),
                     .integer(known.generation), .bytes(known.token), .integer(known.refreshedAt),
                 ]) > 0
-        if isTaken { return .taken }
-        // The write has waited for whoever was faster, so that this sees what they wrote.
-        guard let stored = try await session(known.family) else { throw StoreError.rowVanished }
-        return .overtaken(stored)
+        return isTaken ? .taken : try await overtaken(known.family)
     }
 
     package func end(

@@ -59,6 +59,8 @@ package enum SessionStep: Sendable, Equatable {
     case taken
     /// Somebody else took that step before: the session as it is.
     case overtaken(SessionRecord)
+    /// The session is stored no more: its user has been forgotten, or its last token has ended.
+    case gone
 }
 
 /// Where sessions outlast the process. Each operation is one atomic step.
@@ -75,6 +77,9 @@ package protocol SessionRecords: RefreshLeaseRecords {
     /// Advances a session to this refresh token and answer, if it has not ended and is not that far yet. The data about
     /// the sign-in itself stays unchanged. A missing session is created. The session's lease ends.
     func advance(to record: SessionRecord) async throws -> SessionStep
+
+    /// As ``advance(to:)``, for a session that was stored when its turn came. A missing session is not created.
+    func advanceStored(to record: SessionRecord) async throws -> SessionStep
 
     /// Stores the newest refresh token and its answer anew, under the same number, if the session has come no further
     /// since it was read. The session's lease ends.

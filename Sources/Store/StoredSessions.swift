@@ -61,10 +61,31 @@ package struct StoredSessions: SessionRecords {
     }
 
     package func advance(to record: SessionRecord) async throws -> SessionStep {
+        try await advance(to: record) { try Self.put(record, where: Self.isBehind, in: $0) }
+    }
+
+    package func advanceStored(to record: SessionRecord) async throws -> SessionStep {
+        try await advance(to: record) { database in
+            let statement = try database.cachedStatement(
+                sql: """
+                    UPDATE sessions SET generation = ?, token = ?, answer = ?, retry_until = ?, refreshed_at = ?
+                    WHERE family = ? AND generation < ? AND ended_at IS NULL RETURNING generation
+                    """)
+            let values: StatementArguments = [
+                record.generation, Data(record.token), record.answer.map { Data($0) }, record.retryUntil,
+                record.refreshedAt, Data(record.family), record.generation,
+            ]
+            return try Int64.fetchOne(statement, arguments: values) != nil
+        }
+    }
+
+    /// - Parameter write: returns whether the record is the session's now.
+    private func advance(
+        to record: SessionRecord, _ write: @escaping @Sendable (Database) throws -> Bool
+    ) async throws -> SessionStep {
         try await store.write { [store] database in
-            guard try Self.put(record, where: Self.isBehind, in: database) else {
-                guard let known = try Self.find(record.family, in: database) else { throw StoreError.rowVanished }
-                return .overtaken(known)
+            guard try write(database) else {
+                return try Self.find(record.family, in: database).map(SessionStep.overtaken) ?? .gone
             }
             try Self.tidy(database, pruning: store.pruningTime(record.refreshedAt))
             return .taken
@@ -84,8 +105,7 @@ package struct StoredSessions: SessionRecords {
                 known.generation, Data(known.token), known.refreshedAt,
             ]
             guard try Int64.fetchOne(statement, arguments: arguments) == nil else { return .taken }
-            guard let stored = try Self.find(known.family, in: database) else { throw StoreError.rowVanished }
-            return .overtaken(stored)
+            return try Self.find(known.family, in: database).map(SessionStep.overtaken) ?? .gone
         }
     }
 

@@ -3,6 +3,7 @@ import Encoding
 import HTTPTypes
 import Pipeline
 import Sealing
+import Store
 import TestSupport
 import Testing
 
@@ -270,6 +271,23 @@ struct RefreshTests {
         await fetcher.open()
         #expect(await second.value.status == .ok)
         #expect(await fetcher.calls == 1)
+    }
+
+    @Test("A refresh that is under way does not bring back the session of a user who is deleted meanwhile")
+    func deletedMeanwhile() async throws {
+        let records = try Fixture.records()
+        let fetcher = GatedFetcher(Fixture.tokens(refreshToken: "rotated"))
+        let accounts = try Fixture.accounts(fetcher, records: records)
+        let token = try Fixture.sealedText()
+        try await accounts.sessions.begin(Fixture.sealed, token, on: nil)
+        async let refreshed = accounts.answer(Fixture.refresh(token))
+        while await fetcher.calls < 1 { await Task.yield() }
+        let other = try Fixture.accounts(RecordedFetcher(Fixture.output([:])), records: records)
+        #expect(await other.answer(Fixture.bearer(.deleteMe)).status == .noContent)
+        await fetcher.open()
+        let answer = await refreshed
+        #expect(answer.status == .unauthorized && answer.reason == .account(.sessionEnded))
+        #expect(try await records.all(subject: Fixture.username, poolID: Fixture.poolID).isEmpty)
     }
 
     @Test("Different tokens do not wait for each other, and a finished flight is not reused")

@@ -287,6 +287,7 @@ struct RotationTests {
             throw Broken()
         }
         func advance(to record: SessionRecord) async throws -> SessionStep { throw Broken() }
+        func advanceStored(to record: SessionRecord) async throws -> SessionStep { throw Broken() }
         func renew(_ known: SessionRecord, as record: SessionRecord) async throws -> SessionStep { throw Broken() }
         func end(
             family: [UInt8]?, originIDs: Set<String>, poolID: String, at now: Int64

@@ -62,6 +62,20 @@ struct SessionRecordsTests {
         #expect(try await records.session(Self.record().family)?.generation == 9)
     }
 
+    @Test("A session that was stored and is forgotten meanwhile is not stored again")
+    func forgotten() async throws {
+        let records = try Fixture.records()
+        let (first, second) = (Self.record(), Self.record(generation: 1, answer: [1]))
+        try await records.begin(first)
+        #expect(try await records.advanceStored(to: second) == .taken)
+        #expect(try await records.session(first.family) == second)
+        #expect(try await records.advanceStored(to: Self.record(generation: 1)) == .overtaken(second))
+        try await records.forget(subject: "ada", poolID: "pool")
+        #expect(try await records.advanceStored(to: Self.record(generation: 2)) == .gone)
+        #expect(try await records.renew(second, as: second) == .gone)
+        #expect(try await records.session(first.family) == nil)
+    }
+
     @Test("A token that is given again keeps its number, once for each reading")
     func renewed() async throws {
         let records = try Fixture.records()

@@ -11,7 +11,7 @@ extension CognitoAccounts {
     func exchange(
         _ sealed: SealedRefreshToken, on deviceID: String?, metadata: JSON? = nil, _ request: AccountRequest
     ) async throws(Refusal) -> RefreshedSession {
-        try await inTurn(sealed, on: deviceID, request) { (current) async throws(Refusal) in
+        try await inTurn(sealed, on: deviceID, request) { (current, mayBegin) async throws(Refusal) in
             let refresher = try refresher(for: current)
             let result: AuthenticationResult
             do throws(CognitoError) {
@@ -20,7 +20,7 @@ extension CognitoAccounts {
                 return try await otherwise(error, sealed, on: deviceID, request)
             }
             try await checkRevocations(result, current, request)
-            return try await keep(result, current, on: deviceID, request)
+            return try await keep(result, current, on: deviceID, mayBegin: mayBegin, request)
         }
     }
 
@@ -76,9 +76,10 @@ extension CognitoAccounts {
     /// - Parameters:
     ///   - device: for a session that begins with it.
     ///   - deviceID: as in ``RefreshSessions/standing(of:on:)``.
+    ///   - mayBegin: as in ``RefreshSessions/advance(to:_:begunOn:on:mayBegin:)``.
     func keep(
         _ result: AuthenticationResult, _ sealed: SealedRefreshToken, begunOn device: DeviceInfo? = nil,
-        on deviceID: String?, _ request: AccountRequest
+        on deviceID: String?, mayBegin: Bool, _ request: AccountRequest
     ) async throws(Refusal) -> RefreshedSession {
         var next = sealed
         next.refreshToken = result.refreshToken ?? sealed.refreshToken
@@ -86,7 +87,8 @@ extension CognitoAccounts {
         var session = try refreshed(result, next, request)
         let standing: RefreshStanding
         do {
-            standing = try await sessions.advance(to: next, session, begunOn: device, on: deviceID)
+            standing = try await sessions.advance(
+                to: next, session, begunOn: device, on: deviceID, mayBegin: mayBegin)
         } catch {
             // Cognito may have taken the old token back already: the client gets the new one, whose number is enough
             // for the records to catch up later.

@@ -120,7 +120,7 @@ extension CognitoAccounts {
             return nil
         }
         guard result.refreshToken != nil else { return result.accessToken }
-        return try await keep(result, sealed, on: nil, request).accessToken
+        return try await keep(result, sealed, on: nil, mayBegin: known == nil, request).accessToken
     }
 
     /// A new sign-in in this very second is not meant; what this gateway knows of it is named one by one.

@@ -21,7 +21,7 @@ extension CognitoAccounts {
     ) async throws(Refusal) -> RefreshedSession {
         let deviceID = shown.device?.deviceID
         let standIn = shown.standIn(poolID: settings.poolID, deviceID: deviceID)
-        return try await inTurn(standIn, on: deviceID, request) { (standIn) async throws(Refusal) in
+        return try await inTurn(standIn, on: deviceID, request) { (standIn, mayBegin) async throws(Refusal) in
             let exchanged: (result: AuthenticationResult, client: TokenClient)
             do throws(CognitoError) {
                 exchanged = try await exchange(shown, metadata)
@@ -30,7 +30,7 @@ extension CognitoAccounts {
             }
             let sealed = try await begin(standIn, exchanged.result, of: exchanged.client, request)
             let session = try await keep(
-                exchanged.result, sealed, begunOn: shown.device, on: deviceID, request)
+                exchanged.result, sealed, begunOn: shown.device, on: deviceID, mayBegin: mayBegin, request)
             logger.info(
                 "a session was taken over",
                 metadata: [

@@ -15,7 +15,7 @@ enum RefreshStanding: Sendable {
     /// It was exchanged before, and its successor is in use, or another device shows it: one of the two who have it
     /// stole it.
     case reused
-    /// Its session was ended.
+    /// Its session was ended, or is stored no more.
     case ended
 }
 
@@ -110,10 +110,12 @@ struct RefreshSessions: Sendable {
     /// - Parameters:
     ///   - sealed: the new refresh token, and its text in `session`.
     ///   - device: for a session without a record.
+    ///   - mayBegin: whether the session may begin with it. One that was stored when its turn came may not: its user
+    ///     may have been deleted meanwhile.
     /// - Returns: how the token before stands now: ``RefreshStanding/current`` if this answer is the one to give.
     func advance(
         to sealed: SealedRefreshToken, _ session: RefreshedSession, begunOn device: DeviceInfo? = nil,
-        on deviceID: String?
+        on deviceID: String?, mayBegin: Bool
     ) async throws -> RefreshStanding {
         let record = SessionRecord(
             family: sealed.family, poolID: poolID, subject: sealed.subject, originID: sealed.originID,
@@ -121,16 +123,18 @@ struct RefreshSessions: Sendable {
             generation: sealed.generation,
             token: session.refreshToken.expose(), answer: try seal(session).expose(), signedInAt: sealed.issuedAt,
             refreshedAt: now(), endsAt: sealed.expiresAt)
-        switch try await records.advance(to: record) {
+        let step = try await mayBegin ? records.advance(to: record) : records.advanceStored(to: record)
+        switch step {
         case .taken: return .current
         case .overtaken(let record): return standing(of: sealed.generation - 1, on: deviceID, in: record)
+        case .gone: return .ended
         }
     }
 
     /// Stores an unused token with a new answer, before that is given.
     ///
     /// - Parameter session: the token, under the number that it had, and what came with it.
-    /// - Returns: as ``advance(to:_:begunOn:on:)``.
+    /// - Returns: as ``advance(to:_:begunOn:on:mayBegin:)``.
     func renew(
         _ successor: UnusedSuccessor, as session: RefreshedSession, on deviceID: String?
     ) async throws -> RefreshStanding {
@@ -140,6 +144,7 @@ struct RefreshSessions: Sendable {
         switch try await records.renew(successor.record, as: record) {
         case .taken: return .current
         case .overtaken(let record): return standing(of: successor.token.generation - 1, on: deviceID, in: record)
+        case .gone: return .ended
         }
     }
 

@@ -133,17 +133,18 @@ extension CognitoAccounts {
     ///
     /// - Parameters:
     ///   - deviceID: as in ``RefreshSessions/standing(of:on:)``.
-    ///   - work: asks with a token, which is the one that is shown or stands for it, and keeps what comes of it.
+    ///   - work: asks with a token, which is the one that is shown or stands for it, and keeps what comes of it. It is
+    ///     also told whether the session may begin with that, as one that is not stored may.
     /// - Returns: the result of `work`, or the answer that was given for the token before.
     func inTurn(
         _ sealed: SealedRefreshToken, on deviceID: String?, _ request: AccountRequest,
-        _ work: (SealedRefreshToken) async throws(Refusal) -> RefreshedSession
+        _ work: (SealedRefreshToken, _ mayBegin: Bool) async throws(Refusal) -> RefreshedSession
     ) async throws(Refusal) -> RefreshedSession {
         try await flights.sessions.alone(sealed.family) { () async throws(Refusal) in
             switch try await turn(sealed.family, sealed.generation, request) {
             case .own(let lease, let record):
                 return try await holding(lease) { () async throws(Refusal) in
-                    try await work(sessions.current(sealed, in: record))
+                    try await work(sessions.current(sealed, in: record), record == nil)
                 }
             case .past(let record):
                 let standing = sessions.standing(of: sealed.generation, on: deviceID, in: record)

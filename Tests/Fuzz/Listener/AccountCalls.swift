@@ -94,6 +94,7 @@ private struct NoRecords: SessionRecords {
     func begin(_ record: SessionRecord, redeeming code: [UInt8]?) async throws -> Bool { throw NotThere() }
     func session(_ family: [UInt8]) async throws -> SessionRecord? { nil }
     func advance(to record: SessionRecord) async throws -> SessionStep { throw NotThere() }
+    func advanceStored(to record: SessionRecord) async throws -> SessionStep { throw NotThere() }
     func renew(_ known: SessionRecord, as record: SessionRecord) async throws -> SessionStep { throw NotThere() }
     func end(family: [UInt8]?, originIDs: Set<String>, poolID: String, at now: Int64) async throws -> [SessionRecord] {
         []
