@@ -144,7 +144,7 @@ extension CognitoAccounts {
     func revokeAtCognito(
         _ token: Secret, of clientID: String? = nil, _ request: AccountRequest
     ) async throws(Refusal) {
-        guard let app = if let clientID { tokenClient(clientID)?.app } else { app } else { return }
+        guard let app = if let clientID { poolClient(clientID) } else { app } else { return }
         try await revokeAtCognito(token, of: app, request)
     }
 
@@ -152,7 +152,7 @@ extension CognitoAccounts {
         do {
             try await revokeToken(token, of: app)
         } catch {
-            // An app client without token revocation: the token is sealed, and nobody unseals it any more.
+            // An app client without token revocation: with its session, the gateway unseals the token no more.
             guard error.kind != .unsupportedOperation else { return }
             try signedOutAlready(error, request)
         }

@@ -6,8 +6,8 @@ package import Store
 /// who signs out by one wants the access tokens to end that came from it.
 ///
 /// Held in memory for as long as an access token lives that came with the refresh token; `DirectCognitoCalls` shares
-/// them with other gateways. Of others Cognito is asked, which takes the refresh token of a device with the device's key
-/// only. So those are stored as well: no sign-out has the key.
+/// those of calls of the API with other gateways, not those of hosted pages. Of others Cognito is asked, which takes the
+/// refresh token of a device with the device's key only. So those are stored as well: no sign-out has the key.
 package final class DirectSessions: Sendable {
     /// A day is the longest that Cognito lets an access token live; a minute more for clocks that differ.
     static let lifetime: Int64 = 86_400 + 60
