@@ -10,7 +10,7 @@ final class PostgresHandle {
     private struct Operation {
         var isConnecting: Bool
         var timer: PostgresTimers.ID
-        /// Bytes that have come for it.
+        /// About how many bytes libpq has read for it.
         var received = 0
         var outcome: Outcome?
         var completion: (Outcome) -> Void
@@ -145,11 +145,13 @@ final class PostgresHandle {
     private func ready() {
         guard connection != nil else { return }
         if operation?.isConnecting == true { return goOnConnecting() }
-        operation?.received += Int(gatehouse_waiting_bytes(descriptor))
+        let waiting = gatehouse_waiting_bytes(descriptor)
+        let isAlive = pq.PQconsumeInput(connection) == 1
+        // Less than libpq has read where more comes meanwhile: the bound is there for memory, and need not be exact.
+        operation?.received += Int(max(0, waiting - gatehouse_waiting_bytes(descriptor)))
         if let operation, operation.received > responseSize {
             return end(PostgresError(.tooLarge, "a response has more than \(responseSize) bytes"))
         }
-        let isAlive = pq.PQconsumeInput(connection) == 1
         takeResults(isAlive: isAlive)
         takeNotifications()
         guard let connection else { return }

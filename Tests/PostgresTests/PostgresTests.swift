@@ -85,6 +85,13 @@ extension PostgresTests {
             #expect(error?.description.contains("ada") == false)
         }
 
+        @Test("A response of many rows counts once towards the bound", arguments: [(60, 150_000), (1000, 15_000)])
+        func manyRows(length: Int, count: Int) async throws {
+            let connection = try await PostgresConnection.connect(PostgresServer.shared.get().settings())
+            let sql = "SELECT repeat('x', \(length)) FROM generate_series(1, \(count))"
+            #expect(try await connection.query(sql).count == count)
+        }
+
         @Test("A response beyond the bound ends its connection")
         func tooLarge() async throws {
             var settings = try PostgresServer.shared.get().settings()
