@@ -54,9 +54,12 @@ package struct PostgresLimits: LimitRecords {
         ("accounts_of_names", ["name"]),
     ]
 
+    /// Of `l`.
+    static let failureColumns = "l.key, l.count, l.last_at, l.ends_at, l.epoch"
+
     package let areShared = true
-    private let store: PostgresStore
-    private let clock: any RecordClock
+    let store: PostgresStore
+    let clock: any RecordClock
 
     /// - Parameter clock: by which records end, as a guard against a time of day that is ahead.
     package init(_ store: PostgresStore, clock: any RecordClock) {
@@ -123,7 +126,7 @@ package struct PostgresLimits: LimitRecords {
                 count = CASE WHEN l.ends_at * 1000 > excluded.last_at THEN l.count ELSE 0 END + excluded.count,
                 -- Not the later ones: a clock that was ahead would keep them there.
                 last_at = excluded.last_at, ends_at = excluded.ends_at
-            RETURNING l.*
+            RETURNING \(Self.failureColumns)
             """, parameters.values)
         let byKey = Dictionary(uniqueKeysWithValues: try found.map(FailureRecord.init).map { (RowKey($0.key), $0) })
         return try once.later.map { key, later in
@@ -142,7 +145,7 @@ package struct PostgresLimits: LimitRecords {
                 count = 0,
                 ends_at = GREATEST(l.ends_at, excluded.ends_at),
                 epoch = CASE WHEN l.epoch < excluded.epoch THEN excluded.epoch ELSE l.epoch + 1 END
-            RETURNING l.*
+            RETURNING \(Self.failureColumns)
             """, [.text(key), .integer(milliseconds), .integer(endsAt)])
         guard let row = rows.first else { throw StoreError.rowVanished }
         return try FailureRecord(row)
@@ -191,7 +194,8 @@ package struct PostgresLimits: LimitRecords {
         let rows = try await store.rows(
             """
             SELECT EXISTS (SELECT 1 FROM known_devices WHERE key = \(device) AND ends_at > \(now)) AS knows,
-                (SELECT account FROM accounts_of_names WHERE name = \(name) AND ends_at > \(now)) AS account, l.*
+                (SELECT account FROM accounts_of_names WHERE name = \(name) AND ends_at > \(now)) AS account,
+                \(Self.failureColumns)
             FROM (SELECT 1) AS one LEFT JOIN sign_in_failures AS l ON \(isMeant) AND l.ends_at > \(pruning)
             """, parameters.values)
         let found = try rows.filter { try $0.optional(PostgresRow.text, "key") != nil }.map(FailureRecord.init)
@@ -199,27 +203,6 @@ package struct PostgresLimits: LimitRecords {
         return LimitStanding(
             knowsDevice: try rows.first?.boolean("knows") ?? false, failures: keys.compactMap { byKey[RowKey($0)] },
             account: try rows.first?.optional(PostgresRow.text, "account"))
-    }
-
-    package func counts(now: Int64, limit: Int) async throws -> [CountRecord] {
-        // The newest of them, the older windows first.
-        try await store.rows(
-            """
-            SELECT * FROM (SELECT * FROM limit_counts WHERE ends_at > $1 ORDER BY ends_at DESC LIMIT $2) AS l
-            ORDER BY window_number
-            """, [.integer(clock.pruningTime(now)), .integer(limit)]
-        ).map {
-            CountRecord(
-                key: try $0.text("key"), window: try $0.integer("window_number"), count: try $0.integer("count"),
-                endsAt: try $0.integer("ends_at"))
-        }
-    }
-
-    package func failures(now: Int64, limit: Int) async throws -> [FailureRecord] {
-        try await store.rows(
-            "SELECT * FROM sign_in_failures WHERE ends_at > $1 AND count > 0 ORDER BY ends_at DESC LIMIT $2",
-            [.integer(clock.pruningTime(now)), .integer(limit)]
-        ).map(FailureRecord.init)
     }
 
     package func removeEnded(now: Int64, limit: Int) async throws {
@@ -274,7 +257,7 @@ private struct SummedOnce {
 }
 
 extension FailureRecord {
-    fileprivate init(_ row: PostgresRow) throws {
+    init(_ row: PostgresRow) throws {
         self.init(
             key: try row.text("key"), count: try row.integer("count"), lastAt: try row.integer("last_at"),
             endsAt: try row.integer("ends_at"), epoch: try row.integer("epoch"))

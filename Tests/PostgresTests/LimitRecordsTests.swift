@@ -89,6 +89,33 @@ extension PostgresTests {
             #expect(try await limits.counts(now: 0, limit: 9999).map(\.key) == ["last"])
         }
 
+        @Test("More than a response may have is read in pages, the newest up to the limit")
+        func many() async throws {
+            let (fixture, limits) = try await fixture()
+            let count = 250_000
+            try await fixture.stores[0].run(
+                """
+                INSERT INTO sign_in_failures (key, count, last_at, ends_at)
+                SELECT md5(n::text), 1, \(Self.now)000, \(Self.now) + 900 + n / 300
+                FROM generate_series(1, \(count)) AS n
+                """)
+            // Many end at the same time.
+            try await fixture.stores[0].run(
+                """
+                INSERT INTO limit_counts (key, window_number, count, ends_at)
+                SELECT 'k' || n / 2, 7 + n % 2, n, \(Self.now) + 60 + n / 20000 FROM generate_series(2, 40001) AS n
+                """)
+            try await fixture.stores[0].run("ANALYZE sign_in_failures, limit_counts")
+            let failures = try await limits.failures(now: Self.now, limit: 300_000)
+            #expect(failures.count == count && Set(failures.map(\.key)).count == count)
+            let newest = try await limits.failures(now: Self.now, limit: 15_000)
+            #expect(newest == Array(failures.prefix(15_000)))
+            let counts = try await limits.counts(now: Self.now, limit: 50_000)
+            #expect(counts.count == 40_000 && Set(counts).count == 40_000)
+            #expect(counts.map(\.window) == counts.map(\.window).sorted())
+            #expect(try await limits.counts(now: Self.now, limit: 10_001).count == 10_001)
+        }
+
         @Test("Failures are counted one by one within an epoch, and each reset begins one")
         func concurrentFailures() async throws {
             let (fixture, _) = try await fixture()

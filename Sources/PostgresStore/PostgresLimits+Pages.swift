@@ -1,0 +1,65 @@
+internal import Postgres
+package import Store
+
+/// The counters as a gateway reads them when it starts, in pages: no statement takes long, and no response is large.
+extension PostgresLimits {
+    /// How many rows one statement reads.
+    private static let page = 10_000
+
+    /// The newest of them, the older windows first.
+    package func counts(now: Int64, limit: Int) async throws -> [CountRecord] {
+        let pruning = clock.pruningTime(now)
+        return try await pages(limit) { (last: CountRecord?, count: Int) in
+            try await store.rows(
+                """
+                SELECT key, window_number, count, ends_at FROM limit_counts
+                WHERE ends_at > $1 AND (ends_at, key, window_number) < ($2, $3, $4)
+                ORDER BY ends_at DESC, key DESC, window_number DESC LIMIT $5
+                """,
+                [
+                    .integer(pruning), .integer(last?.endsAt ?? .max), .text(last?.key ?? ""),
+                    .integer(last?.window ?? 0), .integer(count),
+                ]
+            ).map(CountRecord.init)
+        }.sorted { $0.window < $1.window }
+    }
+
+    /// The newest of them. One that is counted again between two pages may be missing: each call looks its own up.
+    package func failures(now: Int64, limit: Int) async throws -> [FailureRecord] {
+        let pruning = clock.pruningTime(now)
+        return try await pages(limit) { (last: FailureRecord?, count: Int) in
+            try await store.rows(
+                """
+                SELECT \(Self.failureColumns) FROM sign_in_failures AS l
+                WHERE ends_at > $1 AND count > 0 AND (ends_at, key) < ($2, $3)
+                ORDER BY ends_at DESC, key DESC LIMIT $4
+                """,
+                [
+                    .integer(pruning), .integer(last?.endsAt ?? .max), .text(last?.key ?? ""), .integer(count),
+                ]
+            ).map(FailureRecord.init)
+        }
+    }
+
+    /// - Parameter read: gets the last record so far, and how many to read.
+    private func pages<Record: Sendable>(
+        _ limit: Int, _ read: (_ last: Record?, _ count: Int) async throws -> [Record]
+    ) async throws -> [Record] {
+        var records: [Record] = []
+        while records.count < limit {
+            let count = min(Self.page, limit - records.count)
+            let found = try await read(records.last, count)
+            records += found
+            guard found.count == count else { break }
+        }
+        return records
+    }
+}
+
+extension CountRecord {
+    fileprivate init(_ row: PostgresRow) throws {
+        self.init(
+            key: try row.text("key"), window: try row.integer("window_number"), count: try row.integer("count"),
+            endsAt: try row.integer("ends_at"))
+    }
+}
