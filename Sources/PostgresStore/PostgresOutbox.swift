@@ -62,6 +62,9 @@ package struct PostgresOutbox: OutboxRecords {
         ("created_at", "bigint"), ("due_at", "bigint"), ("attempts", "bigint"), ("must_arrive", "boolean"),
     ]
 
+    /// The columns of the messages `l`.
+    private static let columnList = columns.map { "l.\($0.name)" }.joined(separator: ", ")
+
     /// In the order of the columns.
     static func values(of message: OutboxMessage) -> [PostgresValue] {
         [
@@ -89,7 +92,7 @@ package struct PostgresOutbox: OutboxRecords {
                 due_at = $1 + LEAST(1000::bigint << LEAST(GREATEST(l.attempts, 0), 20)::integer, $2),
                 attempts = LEAST(GREATEST(l.attempts, 0), 1000000) + 1
             FROM chosen WHERE l.key = chosen.key
-            RETURNING l.*
+            RETURNING \(Self.columnList)
             """,
             [
                 .integer(now + lease), .integer(longestPause), .text(destination), .integer(now),
@@ -112,7 +115,7 @@ package struct PostgresOutbox: OutboxRecords {
             """
             WITH chosen AS MATERIALIZED (
                 SELECT key FROM outbox WHERE created_at < $1 ORDER BY created_at LIMIT $2 FOR UPDATE SKIP LOCKED)
-            DELETE FROM outbox AS l USING chosen WHERE l.key = chosen.key RETURNING l.*
+            DELETE FROM outbox AS l USING chosen WHERE l.key = chosen.key RETURNING \(Self.columnList)
             """, [.integer(time), .integer(PostgresStore.removedAtOnce)]
         ).map(OutboxMessage.init)
     }
