@@ -87,6 +87,22 @@ extension PostgresTests {
             #expect(try await new() == ["late"])
         }
 
+        @Test("A reading of all has replaced tokens whose successors are stored no more")
+        func clearedSuccessors() async throws {
+            let users = PostgresUsers(try await RecordsDatabase().store, clock: LimitedClock())
+            let user = UserRecord(id: "ada", issuer: "i", subject: "s", createdAt: 1)
+            var session = UserSessionRecord(
+                id: "s", userID: "ada", authTime: 1, createdAt: 1, refreshedAt: 1, expiresAt: 500, endsAt: 900)
+            _ = try await users.signIn(UserSignIn(proof: nil, user: user, session: session))
+            (session.rotation, session.refreshedAt, session.expiresAt, session.successor) = (1, 2, 600, [1])
+            #expect(try await users.advance(to: session) == .taken)
+            try await users.removeEnded(now: 122)
+            #expect(try await users.session("s")?.session.successor == nil)
+            let reading = try await users.superseded(since: nil, now: 122, limit: 9)
+            #expect(
+                reading.sessions == [SupersededSession(id: "s", rotation: 1, refreshedAt: 2, expiresAt: 500)])
+        }
+
         @Test("What is revoked already is no change, and sends no message")
         func unchanged() async throws {
             let database = try await RecordsDatabase()

@@ -18,15 +18,17 @@ struct SessionEndsTests {
     let clock = ManualClock()
 
     func parts(
-        _ path: String, maximumCount: Int = 100, _ users: StoredUsers? = nil
+        _ path: String, maximumCount: Int = 100, _ users: (any UserSessionRecords)? = nil
     ) throws -> (RevocationService, SessionEnds) {
         let store = StoredRevocations(try GatewayStore.open(in: path))
         let logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
         let service = RevocationService(
             records: store, maximumCount: maximumCount, logger: logger, now: { [clock] in clock.read() },
             revocationTime: { [clock] in clock.read() }, publish: {})
-        let users = try users ?? StoredUsers(GatewayStore.open(in: path))
-        let ends = SessionEnds(users, service, issuer: Self.issuer, logger: logger) { [clock] in clock.read() }
+        let users: any UserSessionRecords = try users ?? StoredUsers(GatewayStore.open(in: path))
+        let ends = SessionEnds(
+            users, service, issuer: Self.issuer, logger: logger, uptime: { [clock] in clock.uptime },
+            now: { [clock] in clock.read() })
         return (service, ends)
     }
 
@@ -148,6 +150,68 @@ struct SessionEndsTests {
             await ends.endDue()
             #expect(service.current.revokes(Self.token("s", rotation: 0)))
             #expect(!service.current.revokes(Self.token("s", rotation: 1)))
+        }
+    }
+
+    @Test("After a reading that failed, all records are read")
+    func failedReading() async throws {
+        try await withDirectory { path in
+            let records = FailingRecords(try StoredUsers(GatewayStore.open(in: path)))
+            let (_, ends) = try parts(path, records)
+            try await ends.follow()
+            try await ends.follow()
+            records.failing.withLock { $0 = .reading }
+            await #expect(throws: FailingRecords.DiskFull.self) { try await ends.follow() }
+            records.failing.withLock { $0 = nil }
+            try await ends.follow()
+            try await ends.follow()
+            #expect(records.positions.withLock { $0.map { $0 == nil } } == [true, false, false, true, false])
+        }
+    }
+
+    @Test(
+        "A token that was replaced during a long pause ends, though its record shows no change any more",
+        arguments: [false, true])
+    func longPause(stopsUptime: Bool) async throws {
+        try await withDirectory { path in
+            let now = ManualClock.start
+            let (service, ends) = try parts(path)
+            let other = try StoredUsers(GatewayStore.open(in: path))
+            let session = UserSessionRecord(
+                id: "s", userID: "ada", authTime: now, createdAt: now, refreshedAt: now, expiresAt: now + 500,
+                endsAt: now + 900)
+            let user = UserRecord(id: "ada", issuer: "apple", subject: "a", createdAt: now)
+            _ = try await other.signIn(UserSignIn(proof: nil, user: user, session: session))
+            try await ends.follow()
+            // A machine that is stopped as a whole learns of the pause by the clock of the records alone.
+            if stopsUptime { clock.set(error: 120) } else { clock.advance(120) }
+            var next = session
+            (next.rotation, next.refreshedAt, next.expiresAt) = (1, now + 10, now + 600)
+            #expect(try await other.advance(to: next) == .taken)
+            try await ends.follow()
+            #expect(service.current.revokes(Self.token("s", rotation: 0)))
+            #expect(!service.current.revokes(Self.token("s", rotation: 1)))
+        }
+    }
+
+    @Test("What is due in a reading does not wait for what is not")
+    func dueAtOnce() async throws {
+        try await withDirectory { path in
+            let now = ManualClock.start
+            let users = try StoredUsers(GatewayStore.open(in: path))
+            let user = UserRecord(id: "ada", issuer: "apple", subject: "a", createdAt: now)
+            let session = UserSessionRecord(
+                id: "s", userID: "ada", authTime: now - 200, createdAt: now - 200, refreshedAt: now - 200,
+                expiresAt: now + 500, endsAt: now + 900)
+            _ = try await users.signIn(UserSignIn(proof: nil, user: user, session: session))
+            var next = session
+            (next.rotation, next.refreshedAt, next.expiresAt) = (1, now - 100, now + 600)
+            #expect(try await users.advance(to: next) == .taken)
+            let (service, ends) = try parts(path, users)
+            ends.supersede(superseded("newer", at: now))
+            try await ends.follow()
+            #expect(service.current.revokes(Self.token("s", rotation: 0)))
+            #expect(!service.current.revokes(Self.token("newer", rotation: 0)))
         }
     }
 }

@@ -369,6 +369,8 @@ final class FailingRecords: UserSessionRecords {
     struct DiskFull: Error {}
 
     let failing = Mutex<Step?>(nil)
+    /// Since when replaced tokens were asked for, each time.
+    let positions = Mutex<[ChangePosition?]>([])
     private let records: StoredUsers
 
     init(_ records: StoredUsers) {
@@ -425,6 +427,14 @@ final class FailingRecords: UserSessionRecords {
 
     func refreshed(since time: Int64, limit: Int) async throws -> [SupersededSession] {
         try await records.refreshed(since: time, limit: limit)
+    }
+
+    func superseded(
+        since position: ChangePosition?, now: Int64, limit: Int
+    ) async throws -> SupersededReading {
+        positions.withLock { $0.append(position) }
+        try fail(at: .reading)
+        return try await records.superseded(since: position, now: now, limit: limit)
     }
 
     func removeEnded(now: Int64) async throws {

@@ -3,7 +3,8 @@ internal import Store
 
 /// Sessions whose tokens were replaced, as they change: by a snapshot, as ``PostgresRevocationChanges``.
 ///
-/// Nobody is told of them. A replaced token counts for a minute more, and all gateways have asked by then.
+/// Nobody is told of them: gateways ask. A change is one for about a minute; whoever has not asked for longer must read
+/// all.
 struct PostgresSupersededSessions {
     static let migrations = [
         PostgresStore.Migration(

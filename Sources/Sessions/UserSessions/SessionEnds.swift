@@ -1,3 +1,4 @@
+internal import Clocks
 internal import Keys
 internal import Locking
 internal import Logging
@@ -12,17 +13,27 @@ package final class SessionEnds: SessionRevocations {
     private static let interval = Duration.seconds(1)
     /// How many intervals pass between two looks for what other processes have refreshed.
     private static let roundsOfFollowing = 10
+    /// How many seconds may lie between two readings of changes. Records forget a refresh as a change after
+    /// ``Store/LostAnswers/window`` seconds, and then show its session only to a reading of all.
+    private static let longestPause = LostAnswers.window / 2
 
     private let records: any UserSessionRecords
     private let revocations: RevocationService
     /// The `iss` of the sessions.
     let issuer: String
     private let now: @Sendable () -> Int64
+    private let uptime: @Sendable () -> Int64
     /// In the order of their refreshes; those before `begin` are done with.
     private let waiting = Locked<Queue>(Queue())
-    /// How far the records have been read.
-    private let position = Locked<ChangePosition?>(nil)
+    private let last = Locked<Reading?>(nil)
     private let logger: Logger
+
+    /// How far the records have been read, and when that began by both clocks.
+    private struct Reading {
+        var position: ChangePosition
+        var time: Int64
+        var uptime: Int64
+    }
 
     private struct Queue {
         var sessions: [SupersededSession] = []
@@ -41,15 +52,18 @@ package final class SessionEnds: SessionRevocations {
         }
     }
 
-    /// - Parameter now: seconds since 1970.
+    /// - Parameters:
+    ///   - uptime: seconds of a clock that nobody sets.
+    ///   - now: seconds since 1970.
     init(
         _ records: any UserSessionRecords, _ revocations: RevocationService, issuer: String, logger: Logger,
-        now: @escaping @Sendable () -> Int64
+        uptime: @escaping @Sendable () -> Int64 = { WallClock.uptime() }, now: @escaping @Sendable () -> Int64
     ) {
         self.records = records
         self.revocations = revocations
         self.logger = logger
         self.issuer = issuer
+        self.uptime = uptime
         self.now = now
     }
 
@@ -67,26 +81,47 @@ package final class SessionEnds: SessionRevocations {
         }
     }
 
-    /// Takes up what was superseded before the process began, and later what others have superseded since. When this
-    /// returns, what is due counts no more.
+    /// Takes up what was superseded before the process began, and later what others have superseded since. After a
+    /// failure or a long pause all is read again. When this returns, what is due counts no more.
     func follow() async throws {
+        let (time, uptime) = (now(), uptime())
         let reading = try await records.superseded(
-            since: position.withLock { $0 }, now: now(), limit: revocations.room)
-        position.withLock { $0 = reading.position }
-        for session in reading.sessions { supersede(session) }
+            since: takePosition(at: time, uptime), now: time, limit: revocations.room)
+        last.withLock { $0 = Reading(position: reading.position, time: time, uptime: uptime) }
+        var due: [SupersededSession] = []
+        for session in reading.sessions {
+            if Self.isDue(session, at: time) { due.append(session) } else { supersede(session) }
+        }
+        await end(due)
         await endDue()
+    }
+
+    /// From where to read on; nil where all must be read. The next reading is of all as well unless this one succeeds.
+    private func takePosition(at time: Int64, _ uptime: Int64) -> ChangePosition? {
+        let known = last.withLock { last in
+            defer { last = nil }
+            return last
+        }
+        guard let known else { return nil }
+        let pause = max(abs(time - known.time), uptime - known.uptime)
+        return pause <= Self.longestPause ? known.position : nil
     }
 
     /// Lets tokens count no more whose successors were given long enough ago.
     func endDue() async {
         let now = now()
-        // As ``Store/LostAnswers``: a refresh further ahead than the window was by a clock that has been set back
-        // since.
-        let open = now - LostAnswers.window...now + LostAnswers.window
-        let due = waiting.withLock { $0.takeDue { !open.contains($0.refreshedAt) } }
-        guard !due.isEmpty else { return }
+        await end(waiting.withLock { $0.takeDue { Self.isDue($0, at: now) } })
+    }
+
+    /// As ``Store/LostAnswers``: a refresh further ahead than the window was by a clock that has been set back since.
+    private static func isDue(_ session: SupersededSession, at now: Int64) -> Bool {
+        !(now - LostAnswers.window...now + LostAnswers.window).contains(session.refreshedAt)
+    }
+
+    private func end(_ sessions: [SupersededSession]) async {
+        guard !sessions.isEmpty else { return }
         await revocations.supersede(
-            due.map {
+            sessions.map {
                 SupersededTokens(issuer: issuer, sessionID: $0.id, rotation: $0.rotation, endsAt: $0.expiresAt)
             })
     }
