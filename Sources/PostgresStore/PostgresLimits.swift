@@ -76,16 +76,19 @@ package struct PostgresLimits: LimitRecords {
         guard !counts.isEmpty else { return [] }
         let once = SummedOnce(
             counts.map { (RowKey($0.key, $0.window), $0.count) }, endsAt: counts.map(\.endsAt))
-        var parameters = PostgresParameters()
-        let rows = once.sums.map { sum in
-            parameters.row([.text(sum.key.text), .integer(sum.key.window), .integer(sum.count), .integer(sum.endsAt)])
-        }
+        // One statement, however many they are: a list of VALUES would have more parameters than PostgreSQL takes.
         let totals = try await store.repeatedRows(
             """
-            INSERT INTO limit_counts AS l (key, window_number, count, ends_at) VALUES \(rows.joined(separator: ", "))
+            INSERT INTO limit_counts AS l (key, window_number, count, ends_at)
+            SELECT n.key, n.window_number, n.count, n.ends_at
+            FROM unnest($1::text[], $2::int8[], $3::int8[], $4::int8[]) AS n (key, window_number, count, ends_at)
             ON CONFLICT (key, window_number) DO UPDATE SET count = l.count + excluded.count
             RETURNING key, window_number, count
-            """, parameters.values)
+            """,
+            [
+                .array(once.sums.map { $0.key.text }), .array(once.sums.map { $0.key.window }),
+                .array(once.sums.map { $0.count }), .array(once.sums.map { $0.endsAt }),
+            ])
         let byKey = Dictionary(
             uniqueKeysWithValues: try totals.map {
                 (RowKey(try $0.text("key"), try $0.integer("window_number")), try $0.integer("count"))

@@ -352,16 +352,20 @@ struct AccountLimitsTests {
         #expect(Set(keys).count == 4)
     }
 
-    /// Counts what is written for failures.
+    /// Counts what is written for failures; cannot write counts while it is broken.
     final class CountedWrites: LimitRecords {
         let records: StoredLimits
+        let isBroken = Mutex(false)
         private let counted = Mutex<[Int]>([])
         /// How many rows each write of failures had.
         var rows: [Int] { counted.withLock { $0 } }
 
         init(_ records: StoredLimits) { self.records = records }
 
-        func add(_ counts: [CountRecord]) async throws -> [Int64] { try await records.add(counts) }
+        func add(_ counts: [CountRecord]) async throws -> [Int64] {
+            if isBroken.withLock({ $0 }) { throw BrokenRecords.Broken() }
+            return try await records.add(counts)
+        }
         func addFailures(of keys: [String], at milliseconds: Int64, endsAt: Int64) async throws -> [FailureRecord] {
             counted.withLock { $0.append(Set(keys).count) }
             return try await records.addFailures(of: keys, at: milliseconds, endsAt: endsAt)
@@ -537,6 +541,45 @@ struct AccountLimitsTests {
         #expect(await reached(limits, code) == .address)
         #expect(log.lines.contains { $0.contains("in memory only") })
         #expect(!log.lines.joined().contains("ada@"))
+    }
+
+    @Test("Counts that cannot be written are written with the next ones, unless they have ended")
+    func failedWrite() async throws {
+        let records = CountedWrites(try store())
+        let limits = limits(records, [.codes: BudgetLimits(address: RateLimit(9, per: 60))])
+        let call = LimitedCall(budget: .codes, account: nil, clientAddress: "192.0.2.1")
+        #expect(await reached(limits, call) == nil)
+        records.isBroken.withLock { $0 = true }
+        await #expect(throws: BrokenRecords.Broken.self) { try await limits.write() }
+        #expect(await reached(limits, call) == nil)
+        await #expect(throws: BrokenRecords.Broken.self) { try await limits.write() }
+        records.isBroken.withLock { $0 = false }
+        try await limits.write()
+        #expect(try await records.counts(now: 0, limit: 9).map(\.count) == [2])
+
+        records.isBroken.withLock { $0 = true }
+        #expect(await reached(limits, call) == nil)
+        clock.advance(seconds: 180)
+        await #expect(throws: BrokenRecords.Broken.self) { try await limits.write() }
+        records.isBroken.withLock { $0 = false }
+        try await limits.write()
+        #expect(try await records.counts(now: 0, limit: 9).map(\.count) == [2])
+    }
+
+    @Test("While counts cannot be written, no more wait than there may be keys")
+    func manyUnwritten() {
+        var settings = AccountLimitSettings()
+        settings.maximumKeys = 8
+        var state = LimitState(settings)
+        func record(_ number: Int) -> CountRecord {
+            CountRecord(key: "k\(number)", window: 7, count: Int64(number), endsAt: 100)
+        }
+        state.putBack((1...6).map(record), at: 99_000)
+        state.putBack((5...12).map(record), at: 99_000)
+        let counts = state.takeUnwritten().map(\.count).sorted()
+        #expect(counts == [1, 2, 3, 4, 7, 8, 10, 12])
+        state.putBack([record(1)], at: 100_000)
+        #expect(state.takeUnwritten().isEmpty)
     }
 
     /// Nil for a call that is taken; then it was a wrong guess.

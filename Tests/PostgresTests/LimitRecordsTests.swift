@@ -29,6 +29,16 @@ extension PostgresTests {
             #expect(try await limits.counts(now: Self.now + 60, limit: 9).map(\.window) == [8])
         }
 
+        @Test("More counts than a statement has parameters are written at once, and no connection is lost")
+        func manyCounts() async throws {
+            let (fixture, limits) = try await fixture()
+            let made = fixture.stores[0].readings.made
+            let records = (0..<20_000).map { count("k\($0)", Int64($0 % 3 + 1)) }
+            #expect(try await limits.add(records) == records.map(\.count))
+            #expect(try await limits.add(records) == records.map { $0.count * 2 })
+            #expect(fixture.stores[0].readings.made == made)
+        }
+
         @Test("Keys are told apart by their bytes")
         func bytes() async throws {
             let (_, limits) = try await fixture()

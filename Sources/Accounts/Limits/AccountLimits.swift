@@ -79,10 +79,6 @@ package final class AccountLimits: Sendable {
 
     /// How long a device is known after its last sign-in, in seconds.
     static let deviceLifetime: Int64 = 90 * 86_400
-    /// How often counts are written.
-    private static let interval = Duration.seconds(1)
-    /// How many intervals pass between two looks for what has ended.
-    private static let roundsOfKeeping = 300
 
     let state: Locked<LimitState>
     private let gateways = Locked(Gateways())
@@ -273,49 +269,5 @@ package final class AccountLimits: Sendable {
             counted.append(CountedLimit(.global, keys.global(budget, limit), limit))
         }
         return counted
-    }
-
-    // MARK: The store
-
-    /// Takes over what is stored.
-    package func load() async throws {
-        let now = now()
-        let limit = state.withLock { $0.settings.maximumKeys }
-        let counts = try await records.counts(now: now / 1000, limit: limit)
-        let failures = try await records.failures(now: now / 1000, limit: limit)
-        state.withLock { state in
-            for record in failures { _ = state.adopt(record, at: now) }
-            for record in counts { state.adopt(record, total: record.count, at: now) }
-        }
-    }
-
-    /// Writes what was counted, and takes over what others have counted of the same.
-    package func write() async throws {
-        let unwritten = state.withLock { $0.takeUnwritten() }
-        guard !unwritten.isEmpty else { return }
-        let totals = try await records.add(unwritten)
-        let now = now()
-        state.withLock { state in
-            for (record, total) in zip(unwritten, totals) { state.adopt(record, total: total, at: now) }
-        }
-    }
-
-    /// Writes until cancelled, and once more then.
-    package func run() async {
-        var rounds = 0
-        while !Task.isCancelled {
-            try? await Task.sleep(for: Self.interval)
-            rounds += 1
-            do {
-                let limit = rounds % Self.roundsOfKeeping == 0 ? state.withLock { $0.settings.maximumKeys } : nil
-                // A task that is cancelled could not write.
-                try await Task {
-                    try await write()
-                    if let limit { try await records.removeEnded(now: now() / 1000, limit: limit) }
-                }.value
-            } catch {
-                logger.error("counts of account calls are not stored", metadata: ["error": "\(error)"])
-            }
-        }
     }
 }

@@ -251,4 +251,16 @@ struct LimitState: Sendable {
         defer { unwritten = [:] }
         return Array(unwritten.values)
     }
+
+    /// Takes back what could not be written, for the next write, as far as it has not ended and there is room.
+    mutating func putBack(_ records: some Sequence<CountRecord>, at now: Int64) {
+        for record in records where record.endsAt > now / 1000 {
+            let number = Unwritten(key: record.key, window: record.window)
+            if let known = unwritten[number] {
+                unwritten[number]?.count = known.count + record.count
+            } else if unwritten.count < settings.maximumKeys {
+                unwritten[number] = record
+            }
+        }
+    }
 }

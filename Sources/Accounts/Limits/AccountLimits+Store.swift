@@ -1,0 +1,69 @@
+internal import Locking
+internal import Logging
+internal import Store
+
+/// How limits outlast the process, and are shared with others.
+extension AccountLimits {
+    /// How often counts are written.
+    private static let interval = Duration.seconds(1)
+    /// How many intervals pass between two looks for what has ended.
+    private static let roundsOfKeeping = 300
+    /// How many counts are written in one step.
+    private static let writtenAtOnce = 10_000
+
+    /// Takes over what is stored.
+    package func load() async throws {
+        let now = now()
+        let limit = state.withLock { $0.settings.maximumKeys }
+        let counts = try await records.counts(now: now / 1000, limit: limit)
+        let failures = try await records.failures(now: now / 1000, limit: limit)
+        state.withLock { state in
+            for record in failures { _ = state.adopt(record, at: now) }
+            for record in counts { state.adopt(record, total: record.count, at: now) }
+        }
+    }
+
+    /// Writes what was counted, and takes over what others have counted of the same. Counts that cannot be written wait
+    /// for the next time.
+    package func write() async throws {
+        var unwritten = state.withLock { $0.takeUnwritten() }[...]
+        while !unwritten.isEmpty {
+            let written = Array(unwritten.prefix(Self.writtenAtOnce))
+            do {
+                let totals = try await records.add(written)
+                adopt(written, totals: totals)
+            } catch {
+                let now = now()
+                state.withLock { $0.putBack(unwritten, at: now) }
+                throw error
+            }
+            unwritten.removeFirst(written.count)
+        }
+    }
+
+    private func adopt(_ records: [CountRecord], totals: [Int64]) {
+        let now = now()
+        state.withLock { state in
+            for (record, total) in zip(records, totals) { state.adopt(record, total: total, at: now) }
+        }
+    }
+
+    /// Writes until cancelled, and once more then.
+    package func run() async {
+        var rounds = 0
+        while !Task.isCancelled {
+            try? await Task.sleep(for: Self.interval)
+            rounds += 1
+            do {
+                let limit = rounds % Self.roundsOfKeeping == 0 ? state.withLock { $0.settings.maximumKeys } : nil
+                // A task that is cancelled could not write.
+                try await Task {
+                    try await write()
+                    if let limit { try await records.removeEnded(now: now() / 1000, limit: limit) }
+                }.value
+            } catch {
+                logger.error("counts of account calls are not stored", metadata: ["error": "\(error)"])
+            }
+        }
+    }
+}
