@@ -8,11 +8,11 @@ import pytest
 from harness import raw
 from harness.account import assert_refusal, bearer
 from harness.assertions import TYPE
-from harness.gateway import POOL_CLIENT_ID, gatehouse
+from harness.gateway import POOL_CLIENT_ID, gatehouse, merged
 from harness.hosted import PREFIX, App, Browser
 from harness.interposed import Clock, without_sanitizer
 from harness.pooler import Pooler
-from harness.process import wait_until
+from harness.process import free_port, wait_until
 from harness.replicas import REQUIRED, Replica, Replicas
 from harness.user import PASSWORD
 
@@ -198,6 +198,26 @@ def test_every_gateway_knows_of_the_others_and_an_operator_hears_that_a_change_c
     replicas[0].kill()
     replicas[1].stop()
     wait_until(lambda: states(replicas[2]) == ["alive", "ended", "lost"], "the others to be known as gone", 30)
+
+
+@pytest.mark.parametrize("occupied", ["listeners", "admin"])
+def test_a_gateway_that_cannot_start_is_neither_waited_for_nor_reported_lost(
+    own_cluster, start_replicas, tmp_path, occupied
+):
+    (gateway,) = start_replicas(own_cluster.ports, count=1)
+    other, own = f"127.0.0.1:{gateway.port}", f"127.0.0.1:{free_port()}"
+    changes = {
+        "listeners": [{"address": other if occupied == "listeners" else own}],
+        "admin": {"address": other if occupied == "admin" else own},
+        "state_directory": str(tmp_path / "state"),
+    }
+    path = tmp_path / "gatehouse.yaml"
+    path.write_text(json.dumps(merged(gateway.config, changes)))
+    result = gatehouse("serve", "--config", path)
+    assert result.returncode == 70 and f"cannot listen on {other}: Address already in use" in result.stderr, result.stderr
+    going_on = "SELECT id FROM replicas WHERE ended_at IS NULL"
+    this = [each["id"] for each in gateway.status()["replicas"] if each["this"]]
+    assert own_cluster.primary.sql(going_on) == [this]
 
 
 # Surroundings

@@ -106,15 +106,29 @@ actor RunningGateway {
 
     private func bindAll() async throws {
         do {
+            try await beginReplica()
             let all = ListenerChanges(from: [], to: snapshot.settings.listeners.map(\.address))
             let bound = try await addresses.bindNew(all, of: snapshot, accepts: true)
             listeners = snapshot.listeners.clients.indices.compactMap { bound[$0] }
         } catch {
             await admin.drain(grace: .zero)
+            await noteEnd(hasServed: false)
             throw error
         }
         snapshot.applySettings()
         background.begin(services(of: snapshot))
+    }
+
+    /// The others know of this gateway, and windows that killed ones have left open are open, before anything is served.
+    private func beginReplica() async throws {
+        guard let replicas = snapshot.replicas else { return }
+        do {
+            try await replicas.begin()
+            // From now on the others wait for this gateway; what they revoked before is read here.
+            try await snapshot.plan.revocations?.follow()
+        } catch {
+            throw StartupError(description: "this gateway cannot be listed with the others: \(error)")
+        }
     }
 
     /// All services that run beside requests, those that no reload touches included.
@@ -325,17 +339,18 @@ actor RunningGateway {
         background.end()
         await maker.directory.close()
         await background.ending?.value
-        await noteEnd()
+        await noteEnd(hasServed: true)
         snapshot.accessLog?.shutdown()
         snapshot.accountServices?.auditLog.shutdown()
     }
 
     /// Whoever is still without an answer has asked for longer than the drain lasted.
-    private func noteEnd() async {
-        guard let store = snapshot.store else { return }
+    ///
+    /// - Parameter hasServed: otherwise others may be using the state, and nothing is said of it.
+    private func noteEnd(hasServed: Bool) async {
         do {
             try await snapshot.replicas?.end()
-            try await store.endInGoodOrder(now: WallClock.seconds())
+            if hasServed { try await snapshot.store?.endInGoodOrder(now: WallClock.seconds()) }
         } catch {
             // The next start takes it for a kill, which costs nobody anything.
             logger.warning("the end of the process is not recorded", metadata: ["error": "\(error)"])

@@ -71,7 +71,7 @@ struct SnapshotMaker: Sendable {
         let listeners = try Wiring.listeners(
             settings, knownTLS: knownTLS, obtained: obtained, challenges: challenges)
         let revocations = try await revocations(settings, records, after: previous)
-        let replicas = try await replicas(settings, records, revocations, after: previous)
+        let replicas = replicas(settings, records, revocations, after: previous)
         let ownKeys = try await ownKeys(settings, store, after: previous)
         let assertionKeys = try await assertionKeys(settings, ownKeys.rings, records?.clock, after: previous)
         let sessionKeys = try await sessionKeys(settings, ownKeys.rings, records?.clock, after: previous)
@@ -264,11 +264,11 @@ struct SnapshotMaker: Sendable {
 
     // MARK: The other gateways
 
-    /// The others know of this one, and windows that killed ones have left open are open, before anything is served.
+    /// Not listed with the others yet.
     private func replicas(
         _ settings: GatewaySettings, _ records: GatewayRecords?, _ revocations: RevocationService?,
         after previous: ConfigurationSnapshot?
-    ) async throws -> ReplicaService? {
+    ) -> ReplicaService? {
         if let known = previous?.replicas { return known }
         guard let replicas = records?.replicas, let revocations else { return nil }
         let service = ReplicaService(
@@ -277,11 +277,6 @@ struct SnapshotMaker: Sendable {
             patience: Wiring.patience(settings), logger: logger
         ) { [revocations] in
             revocations.standing.map { .init(position: $0.position, age: $0.age) }
-        }
-        do {
-            try await service.begin()
-        } catch {
-            throw StartupError(description: "this gateway cannot be listed with the others: \(error)")
         }
         revocations.afterReading { [weak service] in service?.listWasRead() }
         return service
