@@ -421,14 +421,6 @@ final class FailingRecords: UserSessionRecords {
         return try await records.sessions(of: userID)
     }
 
-    func superseded(now: Int64, limit: Int) async throws -> [SupersededSession] {
-        try await records.superseded(now: now, limit: limit)
-    }
-
-    func refreshed(since time: Int64, limit: Int) async throws -> [SupersededSession] {
-        try await records.refreshed(since: time, limit: limit)
-    }
-
     func superseded(
         since position: ChangePosition?, now: Int64, limit: Int
     ) async throws -> SupersededReading {
@@ -441,6 +433,4 @@ final class FailingRecords: UserSessionRecords {
         try fail(at: .writing)
         try await records.removeEnded(now: now)
     }
-
-    func foreignChanges() async throws -> Int64 { try await records.foreignChanges() }
 }

@@ -91,41 +91,10 @@ extension PostgresUsers: UserSessionRecords {
         ).map { try UserSessionRecord($0) }
     }
 
-    package func superseded(now: Int64, limit: Int) async throws -> [SupersededSession] {
-        try await store.rows(
-            """
-            SELECT id, rotation, refreshed_at, previous_expires_at FROM user_sessions
-            WHERE rotation > 0 AND previous_expires_at > $1 AND ended_at IS NULL
-            ORDER BY previous_expires_at DESC LIMIT $2
-            """, [.integer(clock.pruningTime(now)), .integer(limit)]
-        ).map(SupersededSession.init)
-    }
-
     package func superseded(
         since position: ChangePosition?, now: Int64, limit: Int
     ) async throws -> SupersededReading {
         try await PostgresSupersededSessions(store, clock: clock).read(since: position, now: now, limit: limit)
-    }
-
-    /// Also those of the ``latestCommit`` before: what was committed late, nobody who asked before has seen.
-    package func refreshed(since time: Int64, limit: Int) async throws -> [SupersededSession] {
-        try await store.rows(
-            """
-            SELECT id, rotation, refreshed_at, previous_expires_at FROM user_sessions
-            WHERE successor IS NOT NULL AND refreshed_at >= $1 ORDER BY refreshed_at LIMIT $2
-            """, [.integer(time - Self.latestCommit), .integer(limit)]
-        ).map(SupersededSession.init)
-    }
-
-    /// How many seconds pass at most between the time that a row has and its commit: longer than any statement takes.
-    private static let latestCommit: Int64 = 15
-
-    /// A hash of the transactions that are seen: another one whenever any was committed, in whatever order. Those of
-    /// this process itself give another one as well, and cost it one reading more.
-    package func foreignChanges() async throws -> Int64 {
-        let rows = try await store.rows("SELECT hashtextextended(pg_current_snapshot()::text, 0) AS hash")
-        guard let row = rows.first else { throw StoreError.rowVanished }
-        return try row.integer("hash")
     }
 
     package func removeEnded(now: Int64) async throws {

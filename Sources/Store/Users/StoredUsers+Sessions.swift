@@ -1,3 +1,4 @@
+internal import Encoding
 internal import FoundationEssentials
 internal import GRDB
 
@@ -112,7 +113,26 @@ extension StoredUsers: UserSessionRecords {
         }
     }
 
-    package func superseded(now: Int64, limit: Int) async throws -> [SupersededSession] {
+    /// By a number that is another one after any write of another process, and by the times of the refreshes.
+    package func superseded(
+        since position: ChangePosition?, now: Int64, limit: Int
+    ) async throws -> SupersededReading {
+        // First the number: what is written in between is read now and once more.
+        let changes = String(try await store.foreignChanges())
+        let current = ChangePosition(origin: String(now), mark: changes)
+        guard let position, let time = Int64(position.origin) else {
+            let sessions = try await superseded(now: now, limit: limit)
+            return SupersededReading(
+                sessions: sessions.sorted { $0.refreshedAt < $1.refreshedAt }, position: current)
+        }
+        if position.mark.hasSameBytes(as: changes) { return SupersededReading(sessions: [], position: position) }
+        // Sessions refreshed elsewhere after the clock was set back have earlier times than the known ones.
+        let since = time <= now ? time : now - LostAnswers.window
+        return SupersededReading(sessions: try await refreshed(since: since, limit: limit), position: current)
+    }
+
+    /// The longest-lived first.
+    private func superseded(now: Int64, limit: Int) async throws -> [SupersededSession] {
         let pruning = store.pruningTime(now)
         return try await store.read { database in
             try Row.fetchAll(
@@ -127,7 +147,7 @@ extension StoredUsers: UserSessionRecords {
         }
     }
 
-    package func refreshed(since time: Int64, limit: Int) async throws -> [SupersededSession] {
+    private func refreshed(since time: Int64, limit: Int) async throws -> [SupersededSession] {
         try await store.read { database in
             try Row.fetchAll(
                 database,
@@ -139,10 +159,6 @@ extension StoredUsers: UserSessionRecords {
                 arguments: [time, limit]
             ).map(SupersededSession.init)
         }
-    }
-
-    package func foreignChanges() async throws -> Int64 {
-        try await store.foreignChanges()
     }
 
     package func removeEnded(now: Int64) async throws {

@@ -183,17 +183,9 @@ package protocol UserSessionRecords: Sendable {
     /// All that are kept of a user, oldest first.
     func sessions(of userID: String) async throws -> [UserSessionRecord]
 
-    /// Sessions with tokens that have been replaced and have not expired, the longest-lived first.
-    func superseded(now: Int64, limit: Int) async throws -> [SupersededSession]
-
-    /// Sessions that were refreshed at this second or later, a minute ago at most, by anyone; oldest first.
-    func refreshed(since time: Int64, limit: Int) async throws -> [SupersededSession]
-
-    /// Another value each time when what is kept was changed by anyone but this process.
-    func foreignChanges() async throws -> Int64
-
     /// Sessions with tokens that anyone has replaced since a position, oldest first; without a position, all whose
-    /// replaced tokens have not expired.
+    /// replaced tokens have not expired, of more than `limit` the longest-lived. A position is good for
+    /// ``LostAnswers/window`` seconds: then a session shows no change any more.
     func superseded(since position: ChangePosition?, now: Int64, limit: Int) async throws -> SupersededReading
 
     /// Forgets sessions that nobody can have a token of, tokens that nobody may ask for any more, and what sign-ins used
@@ -201,24 +193,4 @@ package protocol UserSessionRecords: Sendable {
     ///
     /// - Parameter now: as in ``SessionRecords/removeEnded(now:)``.
     func removeEnded(now: Int64) async throws
-}
-
-extension UserSessionRecords {
-    /// By a number that is another one after any write of another process, and by the times of the refreshes.
-    package func superseded(
-        since position: ChangePosition?, now: Int64, limit: Int
-    ) async throws -> SupersededReading {
-        // First the number: what is written in between is read now and once more.
-        let changes = String(try await foreignChanges())
-        let current = ChangePosition(origin: String(now), mark: changes)
-        guard let position, let time = Int64(position.origin) else {
-            let sessions = try await superseded(now: now, limit: limit)
-            return SupersededReading(
-                sessions: sessions.sorted { $0.refreshedAt < $1.refreshedAt }, position: current)
-        }
-        guard position.mark != changes else { return SupersededReading(sessions: [], position: position) }
-        // Sessions refreshed elsewhere after the clock was set back have earlier times than the known ones.
-        let since = time <= now ? time : now - LostAnswers.window
-        return SupersededReading(sessions: try await refreshed(since: since, limit: limit), position: current)
-    }
 }
