@@ -93,12 +93,11 @@ extension Gatehouse {
 
     /// Sends a call of the signed-in user. A token that the gateway refuses is refreshed once.
     func authorized<Response: Decodable>(
-        _ method: AccountCall.Method, _ path: String, body: [String: JSONValue]? = nil, isRepeatable: Bool = true
+        _ method: AccountCall.Method, _ path: String, body: [String: JSONValue]? = nil
     ) async throws -> Response {
         let session = try await usableSession()
         var call = AccountCall(
-            path: path, method: method, family: session.kind.family, body: body, bearer: session.accessToken,
-            isRepeatable: isRepeatable)
+            path: path, method: method, family: session.kind.family, body: body, bearer: session.accessToken)
         let response: Response
         do {
             response = try await send(call)

@@ -47,12 +47,10 @@ extension Gatehouse {
     }
 
     /// Begins to set an authenticator app up. ``verifyAuthenticator(code:)`` ends it.
-    public func setUpAuthenticator() async throws -> AuthenticatorKey {
-        try await authorized(.post, "mfa/totp", isRepeatable: false)
-    }
+    public func setUpAuthenticator() async throws -> AuthenticatorKey { try await authorized(.post, "mfa/totp") }
 
     public func verifyAuthenticator(code: String) async throws {
-        let _: Done = try await authorized(.post, "mfa/totp/verify", body: ["code": .string(code)], isRepeatable: false)
+        let _: Done = try await authorized(.post, "mfa/totp/verify", body: ["code": .string(code)])
     }
 
     public func removeAuthenticator() async throws { let _: Done = try await authorized(.delete, "mfa/totp") }
@@ -66,7 +64,7 @@ extension Gatehouse {
 
     /// Stores a new passkey: the authenticator's response (section 5.1.8, RegistrationResponseJSON).
     public func addPasskey(_ credential: JSONValue) async throws {
-        let _: Done = try await authorized(.post, "me/passkeys", body: ["credential": credential], isRepeatable: false)
+        let _: Done = try await authorized(.post, "me/passkeys", body: ["credential": credential])
     }
 
     public func passkeys() async throws -> [Passkey] {

@@ -56,15 +56,14 @@ extension Gatehouse {
     public func change(_ contact: Contact, to new: String, password: String? = nil) async throws -> CodeDelivery {
         var body = [contact.rawValue: JSONValue.string(new)]
         body["current_password"] = password.map { .string($0) }
-        let response: DeliveryResponse = try await authorized(.post, contact.path, body: body, isRepeatable: false)
+        let response: DeliveryResponse = try await authorized(.post, contact.path, body: body)
         return response.delivery
     }
 
     /// Sends the code of a change again, or one for an address or number that is not verified.
     @discardableResult
     public func resendCode(for contact: Contact) async throws -> CodeDelivery {
-        let response: DeliveryResponse = try await authorized(
-            .post, contact.path + "/resend", body: [:], isRepeatable: false)
+        let response: DeliveryResponse = try await authorized(.post, contact.path + "/resend", body: [:])
         return response.delivery
     }
 
@@ -72,7 +71,7 @@ extension Gatehouse {
     @discardableResult
     public func verify(_ contact: Contact, code: String) async throws -> User {
         let body = ["code": JSONValue.string(code)]
-        return try await took(await authorized(.post, contact.path + "/verify", body: body, isRepeatable: false))
+        return try await took(await authorized(.post, contact.path + "/verify", body: body))
     }
 
     /// The user in a response of either family, which is in use and stored from then on.

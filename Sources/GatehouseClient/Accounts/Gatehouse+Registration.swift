@@ -35,7 +35,7 @@ extension Gatehouse {
         body["attributes"] = attributes.json
         body["client_metadata"] = clientMetadata.json
         body["device_info"] = await device().json
-        return try await send(AccountCall(path: "register", body: body, isRepeatable: false))
+        return try await send(AccountCall(path: "register", body: body))
     }
 
     /// Confirms a registration with the code from the message.
@@ -73,13 +73,12 @@ extension Gatehouse {
         let body: [String: JSONValue] = [
             name.member.name: name.member.value, "code": .string(code), "new_password": .string(newPassword),
         ]
-        let _: Done = try await send(AccountCall(path: "reset-password", body: body, isRepeatable: false))
+        let _: Done = try await send(AccountCall(path: "reset-password", body: body))
     }
 
     /// Changes the signed-in user's password.
     public func changePassword(from current: String, to new: String) async throws {
         let _: Done = try await authorized(
-            .post, "change-password",
-            body: ["current_password": .string(current), "new_password": .string(new)], isRepeatable: false)
+            .post, "change-password", body: ["current_password": .string(current), "new_password": .string(new)])
     }
 }

@@ -27,8 +27,6 @@ struct SessionResponse: Decodable {
     var user: User?
 }
 
-struct UserResponse: Decodable { var user: User }
-
 /// Claims of a token. They only say when to refresh, and who it is until the gateway says; nothing is trusted for them.
 struct TokenTimes: Decodable {
     var sub: String?
