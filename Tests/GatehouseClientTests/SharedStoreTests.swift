@@ -23,6 +23,23 @@ struct SharedStoreTests {
         #expect(await appExtension.restore().user?.email == ben.email)
     }
 
+    @Test(
+        "A response that comes after the app's sign-out does not hide from the next refresh who is signed in by then",
+        arguments: [ben.email, nil])
+    func responseAfterSignOut(_ next: String?) async throws {
+        let scene = Scene()
+        let (app, appExtension) = (try await scene.signedIn(), scene.client())
+        await appExtension.restore()
+        // So that the gateway goes on to take Ada's tokens.
+        for _ in 0..<3 { scene.gateway.inject(.noConnection, at: "/logout") }
+        #expect(await app.signOut() == false)
+        if let next { try await app.signIn(.email(next), password: ben.password) }
+        #expect(try await appExtension.update(name: "X").name == "X")
+        #expect(await failure { try await appExtension.refresh() } == .signedOut(.elsewhere))
+        #expect(scene.refreshes == 0)
+        #expect(await scene.client().restore().user?.email == next)
+    }
+
     @Test("An app that was signed out by another process is signed in by the next one, and keeps its reason until then")
     func reasonStays() async throws {
         let scene = Scene()

@@ -85,6 +85,7 @@ extension Gatehouse {
         become(.signedIn(user, isFresh: remaining(session) > 0))
         report(.userChanged(user))
         do {
+            // Another sign-in's session stays in the store, where the next refresh finds it.
             if case .overtaken(var other) = try await store(session, inPlaceOf: session.renewal) {
                 other.user = user
                 if self.session?.generation == other.generation { self.session = other }

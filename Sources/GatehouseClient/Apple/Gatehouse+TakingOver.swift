@@ -55,7 +55,7 @@ extension Gatehouse {
         try await storing {
             let storing = try await self.store(new, inPlaceOf: token.token)
             guard self.session?.generation == new.generation else { return }
-            guard case .stored = storing else { return self.take(self.stored, or: .elsewhere) }
+            if case .replaced(let found) = storing { return self.take(found, or: .elsewhere) }
             let found = Self.decoded(try await self.store.read())
             guard found?.session?.generation == new.generation else {
                 throw StoreFailure.failed("the session could not be read back")

@@ -129,7 +129,7 @@ extension Gatehouse {
             case .overtaken(let other):
                 use(other)
                 return other
-            case .replaced: throw await replacedElsewhere(stored)
+            case .replaced(let found): throw await replacedElsewhere(found)
             }
         } catch let failure as StoreFailure {
             report(.notStored(Self.reason(failure)))

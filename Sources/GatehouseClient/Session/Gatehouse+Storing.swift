@@ -6,8 +6,8 @@ extension Gatehouse {
         case stored
         /// Another process has stored a later one of the same sign-in.
         case overtaken(StoredSession)
-        /// Another process has signed out, or signed somebody in.
-        case replaced
+        /// Another process has signed out, or signed somebody in: the store's value by now. It is not taken over yet.
+        case replaced(Data?)
     }
 
     /// Stores the session in use, or notes that it is to be stored with the next use.
@@ -41,7 +41,7 @@ extension Gatehouse {
             switch storing {
             case .stored: break
             case .overtaken(let other): use(other)
-            case .replaced: _ = await replacedElsewhere(stored)
+            case .replaced(let found): _ = await replacedElsewhere(found)
             }
         } catch {
             // It was reported when it first failed, and is tried again.
@@ -56,7 +56,7 @@ extension Gatehouse {
         // Others write at most a few times: each of them ends the loop for this process or is behind it.
         for _ in 0..<8 {
             // Signed out meanwhile.
-            if sent == nil, session?.generation != new.generation { return .replaced }
+            if sent == nil, session?.generation != new.generation { return .replaced(stored) }
             var next = item ?? StoredItem(deviceID: UUID().uuidString.lowercased())
             next.session = new
             let data = try Self.encoded(next)
@@ -64,11 +64,14 @@ extension Gatehouse {
                 (stored, item) = (data, next)
                 return .stored
             }
-            stored = try await store.read()
-            guard let sent else { continue }
-            guard let decoded = Self.decoded(stored) else { return .replaced }
-            item = decoded
-            guard let other = decoded.session, other.generation == new.generation else { return .replaced }
+            let found = try await store.read()
+            guard let sent else {
+                stored = found
+                continue
+            }
+            let decoded = Self.decoded(found)
+            guard let other = decoded?.session, other.generation == new.generation else { return .replaced(found) }
+            (stored, item) = (found, decoded)
             if other.renewal != sent, other.renewal != new.renewal, other.expiresAt >= new.expiresAt {
                 return .overtaken(other)
             }
