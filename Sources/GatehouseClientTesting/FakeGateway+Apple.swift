@@ -44,21 +44,27 @@ extension FakeGateway {
         return token
     }
 
-    /// The token may have expired by at most seven days.
+    /// Seconds after a token's end in which it is exchanged all the same.
+    private static let refreshWithin: TimeInterval = 7 * 24 * 3600
+
+    private static var ended: FakeRefusal {
+        var ended = FakeRefusal.sessionEnded
+        ended.challenge = FakeRefusal.invalidToken
+        return ended
+    }
+
     func refreshSession(_ request: FakeRequest, _ state: inout FakeState) throws -> FakeReply {
         guard let bearer = request.bearer else { throw FakeRefusal.tokenMissing }
         guard let shown = state.accessTokens[bearer], state.sessions[shown.sessionID]?.isApple == true else {
             throw FakeRefusal.tokenRefused
         }
-        var ended = FakeRefusal.sessionEnded
-        ended.challenge = FakeRefusal.invalidToken
-        guard shown.endsAt + 7 * 24 * 3600 > clock.now else { throw ended }
+        guard shown.endsAt + Self.refreshWithin > clock.now else { throw Self.ended }
         do {
             let session = try advanced(shown, request.deviceID, &state) { state in
                 sessionToken(shown.sessionID, shown.generation + 1, &state)
             }
             return .ok(["success": true, "token": .string(session.newest)])
-        } catch is FakeRefusal { throw ended }
+        } catch is FakeRefusal { throw Self.ended }
     }
 
     func endSession(_ request: FakeRequest, _ state: inout FakeState) throws -> FakeReply {
@@ -66,7 +72,9 @@ extension FakeGateway {
         guard let shown = state.accessTokens[bearer], let session = state.sessions[shown.sessionID] else {
             throw FakeRefusal.tokenRefused
         }
+        guard !session.isEnded, shown.endsAt + Self.refreshWithin > clock.now else { return .done }
         if request.body["all_devices"] == .bool(true) {
+            do { try checkMayEndOthers(shown, of: session, &state) } catch is FakeRefusal { throw Self.ended }
             state.end(userID: session.userID)
         } else {
             state.sessions[session.id]?.isEnded = true

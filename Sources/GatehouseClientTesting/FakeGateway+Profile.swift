@@ -21,9 +21,7 @@ extension FakeGateway {
     }
 
     func sessionList(_ session: FakeSession, _ state: FakeState) -> JSONValue {
-        let all = state.sessions.values.filter {
-            $0.userID == session.userID && !$0.isEnded && $0.endsAt > clock.now
-        }
+        let all = state.openSessions(of: session.userID, at: clock.now)
         let sorted = all.sorted { ($0.id == session.id ? 0 : 1, $0.id) < ($1.id == session.id ? 0 : 1, $1.id) }
         return .array(
             sorted.map { each in

@@ -62,7 +62,7 @@ extension FakeGateway {
         let session = FakeSession(
             id: Self.identifier(state.next()), userID: user.id, isApple: isApple,
             device: request.body["device_info"] ?? .object([:]), signedInAt: clock.now, lastUsedAt: clock.now,
-            endsAt: clock.now + sessionLifetime, newest: "")
+            refreshedAt: clock.now, endsAt: clock.now + sessionLifetime, newest: "")
         state.sessions[session.id] = session
         return session
     }
@@ -120,6 +120,7 @@ extension FakeGateway {
         case session.generation:
             session.newest = successor(&state)
             session.generation += 1
+            session.refreshedAt = clock.now
         case session.generation - 1: break
         default:
             state.sessions[session.id]?.isEnded = true
@@ -133,9 +134,15 @@ extension FakeGateway {
         let own = try request.bearer == nil ? nil : caller(request, &state)
         let shown = request.text("refresh_token")
         guard own != nil || shown != nil else { throw FakeRefusal.tokenMissing }
-        let named = shown.flatMap { state.refreshTokens[$0] }.flatMap { state.sessions[$0.sessionID] }
+        let token = shown.flatMap { state.refreshTokens[$0] }
+        let named = token.flatMap { state.sessions[$0.sessionID] }
         let isEverywhere = request.body["all_devices"] == .bool(true)
-        if isEverywhere, own == nil, named?.isEnded != false { throw FakeRefusal.sessionEnded }
+        if isEverywhere, own == nil {
+            guard let token, let named, token.endsAt > clock.now else { throw FakeRefusal.sessionEnded }
+            // A user who signs out everywhere once more is signed out.
+            if named.isEnded, state.openSessions(of: named.userID, at: clock.now).isEmpty { return .done }
+            try checkMayEndOthers(token, of: named, &state)
+        }
         guard let session = own ?? named else { return .done }
         if isEverywhere {
             state.end(userID: session.userID)
@@ -144,6 +151,15 @@ extension FakeGateway {
             if let named, named.userID == session.userID { state.sessions[named.id]?.isEnded = true }
         }
         return .done
+    }
+
+    /// Over others only the newest token of a session has a say, or the one before for a minute. Any other is reuse.
+    func checkMayEndOthers(_ shown: FakeToken, of session: FakeSession, _ state: inout FakeState) throws {
+        let isParent = shown.generation == session.generation - 1 && clock.now <= session.refreshedAt + 60
+        guard !session.isEnded, isParent || shown.generation == session.generation else {
+            state.sessions[session.id]?.isEnded = true
+            throw FakeRefusal.sessionEnded
+        }
     }
 
     static func require(_ names: [String], _ request: FakeRequest) throws {

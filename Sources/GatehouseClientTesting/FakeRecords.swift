@@ -58,6 +58,8 @@ struct FakeSession {
     var device: JSONValue
     var signedInAt: Date
     var lastUsedAt: Date
+    /// When the newest token was made.
+    var refreshedAt: Date
     var endsAt: Date
     var isEnded = false
     /// The number of the newest token. It grows with each refresh.
@@ -102,6 +104,10 @@ struct FakeState {
     /// The id of a user of the pool with this address.
     func userID(_ email: String?) -> String? {
         users.values.first { !$0.password.isEmpty && $0.email == email }?.id
+    }
+
+    func openSessions(of userID: String, at now: Date) -> [FakeSession] {
+        sessions.values.filter { $0.userID == userID && !$0.isEnded && $0.endsAt > now }
     }
 
     mutating func end(userID: String, but sessionID: String? = nil) {

@@ -148,4 +148,4 @@ def test_a_real_gateway_gives_lost_responses_again_after_a_minute_and_after_a_da
     run_tests(gateway, control, "LostResponse")
     assert clock.offset > 2 * 86_400
     told = lambda: {each["operation"] for each in gateway.audit_log("refresh_given_again")}
-    wait_until(lambda: told() == {"refresh", "session-refresh"}, "both in the audit log")
+    wait_until(lambda: told() >= {"refresh", "session-refresh"}, "both in the audit log")

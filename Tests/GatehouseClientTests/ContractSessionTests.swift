@@ -90,6 +90,42 @@ struct ContractSessionTests {
         }
     }
 
+    @Test(
+        "A sign-out everywhere ends the other devices' sessions, though another process has refreshed since",
+        arguments: backends, SessionKind.allCases)
+    func signOutEverywhereShared(_ backend: any Backend, _ kind: SessionKind) async throws {
+        let stage = try await Stage(backend, "everywhere-shared")
+        let (app, other) = (try await stage.signedIn(kind), try await stage.signedIn(kind, MemoryStore()))
+        let appExtension = stage.client()
+        for _ in 0..<2 { try await appExtension.refresh() }
+        #expect(await app.signOut(everywhere: true))
+        #expect(storedMembers(stage.store.read()) == nil)
+        let error = await failure { try await other.refresh() }
+        guard case .signedOut(.ended) = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+    }
+
+    @Test(
+        "A token that was replaced ends no other device's session, and the sign-out everywhere says so",
+        arguments: backends, SessionKind.allCases)
+    func signOutEverywhereReplaced(_ backend: any Backend, _ kind: SessionKind) async throws {
+        let stage = try await Stage(backend, "everywhere-replaced")
+        let (app, other) = (try await stage.signedIn(kind), try await stage.signedIn(kind, MemoryStore()))
+        let copy = stage.client(MemoryStore(stage.store.read()))
+        for _ in 0..<2 { try await app.refresh() }
+        #expect(await copy.signOut(everywhere: true) == false)
+        #expect(await copy.state == .signedOut(.requested))
+        try await other.refresh()
+        // It is reuse.
+        let error = await failure { try await app.refresh() }
+        guard case .signedOut(.ended) = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+    }
+
     @Test("A forgotten password is reset, which ends all sessions", arguments: backends)
     func reset(_ backend: any Backend) async throws {
         let user = try await backend.newUser("reset")

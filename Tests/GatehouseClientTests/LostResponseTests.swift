@@ -45,6 +45,27 @@ struct LostResponseTests {
         await expectEnded(kept, backend)
     }
 
+    @Test(
+        "A token whose successor was lost ends other devices' sessions for a minute", arguments: Self.backends,
+        pairs([1, 61]))
+    func everywhere(_ backend: any Backend, _ lost: (pause: TimeInterval, kind: SessionKind)) async throws {
+        let stage = try await Stage(backend, "lost-everywhere")
+        _ = try await stage.signedIn(lost.kind)
+        let other = try await stage.signedIn(lost.kind, MemoryStore())
+        let kept = try await self.lost(stage.store, backend, lost.pause)
+        let isEnded = await stage.client(kept).signOut(everywhere: true)
+        #expect(isEnded == (lost.pause < 60))
+        let error = await failure { try await other.refresh() }
+        if isEnded {
+            guard case .signedOut(.ended) = error else {
+                Issue.record("\(String(describing: error))")
+                return
+            }
+        } else {
+            #expect(error == nil)
+        }
+    }
+
     /// The gateway carries out a refresh, and its response and the repetition's get lost. Time passes then.
     ///
     /// - Returns: a copy of the store, with the token that was shown.

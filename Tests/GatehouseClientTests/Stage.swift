@@ -81,8 +81,10 @@ struct Stage {
     }
 
     /// A client at which the user has signed in.
-    func signedIn(_ kind: SessionKind = .password) async throws -> Gatehouse {
-        let client = client()
+    ///
+    /// - Parameter store: another device's; nil for the stage's own.
+    func signedIn(_ kind: SessionKind = .password, _ store: (any SessionStore)? = nil) async throws -> Gatehouse {
+        let client = client(store)
         switch kind {
         case .password: try await client.signIn(.email(user.email), password: user.password)
         case .apple:

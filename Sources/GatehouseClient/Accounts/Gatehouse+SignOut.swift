@@ -3,12 +3,20 @@ extension Gatehouse {
     /// is asked.
     ///
     /// - Parameter everywhere: whether all sessions of the user end.
-    /// - Returns: whether the gateway has ended the session. If it could not be reached, the session's tokens are gone
-    ///   from here and live on there until they expire. While the stored session cannot be read, it stays.
+    /// - Returns: whether the gateway has ended the session, or all of them. If it could not be reached, the session's
+    ///   tokens are gone from here and live on there until they expire. A session that had ended before, or whose newest
+    ///   token is another one, ends no others. While the stored session cannot be read, it stays.
     @discardableResult
     public func signOut(everywhere: Bool = false) async -> Bool {
         await restore()
-        guard let session else { return state != .locked }
+        // Only the newest token ends others: another process may have stored it. A store that fails has none.
+        let found = everywhere ? try? await store.read() : nil
+        guard var session else { return state != .locked }
+        if found != stored, let other = Self.decoded(found)?.session, other.generation == session.generation,
+            other.expiresAt >= session.expiresAt
+        {
+            session = other
+        }
         _ = await ended(session, .requested)
         var body: [String: JSONValue] = [:]
         if everywhere { body["all_devices"] = true }
@@ -21,7 +29,7 @@ extension Gatehouse {
             let _: Done = try await send(call)
             return true
         } catch GatehouseError.wrongCredentials {
-            return true  // ended before
+            return !everywhere  // ended before, and the others go on
         } catch {
             return false
         }
