@@ -12,7 +12,7 @@ public struct Configuration: Sendable {
     public var device: DeviceInfo = .current
     /// Seconds before the end of an access token at which it is refreshed.
     public var refreshLead: TimeInterval = 60
-    /// The same for sessions of Sign in with Apple, whose tokens are good for weeks.
+    /// The same for sessions of Sign in with Apple, whose tokens are good for weeks; at most half of a token's lifetime.
     public var sessionRefreshLead: TimeInterval = 24 * 3600
     /// Seconds that a request waits for the gateway.
     public var timeout: TimeInterval = 30

@@ -104,6 +104,22 @@ struct RequestTests {
         #expect(await client.state.user?.email == ada.email)
     }
 
+    @Test("A session of Sign in with Apple whose tokens live for half a day is refreshed once in their second half")
+    func shortSession() async throws {
+        let clock = ManualClock()
+        let gateway = FakeGateway(clock: clock, sessionTokenLifetime: 12 * 3600)
+        let client = Gatehouse(
+            Configuration(url: FakeGateway.url), store: MemoryStore(), transport: gateway, clock: clock)
+        let nonce = client.makeAppleNonce()
+        let credential = gateway.appleCredential(email: ada.email, hashedNonce: nonce.hashed)
+        try await client.signIn(with: credential, nonce: nonce)
+        for _ in 0..<3 { #expect(try await client.echo() == 200) }
+        #expect(gateway.requests("/api/auth/refresh") == 0)
+        clock.advance(by: 7 * 3600)
+        for _ in 0..<3 { #expect(try await client.echo() == 200) }
+        #expect(gateway.requests("/api/auth/refresh") == 1)
+    }
+
     @Test("A body that is a stream is not sent a second time")
     func stream() async throws {
         let scene = Scene()

@@ -41,7 +41,8 @@ extension Gatehouse {
     }
 
     private func lead(_ session: StoredSession) -> TimeInterval {
-        session.kind == .apple ? configuration.sessionRefreshLead : configuration.refreshLead
+        guard session.kind == .apple else { return configuration.refreshLead }
+        return min(configuration.sessionRefreshLead, session.lifetime / 2)
     }
 
     /// Refreshes a session; all who ask meanwhile share one request. It goes on if its callers are cancelled.
