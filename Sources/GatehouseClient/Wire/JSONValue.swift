@@ -3,6 +3,8 @@ public enum JSONValue: Sendable, Hashable {
     case null
     case bool(Bool)
     case number(Double)
+    /// A whole number of at least 2^53 or at most -2^53, such as an identifier, which `number` would round.
+    case integer(Int64)
     case string(String)
     case array([JSONValue])
     case object([String: JSONValue])
@@ -34,7 +36,8 @@ extension JSONValue: Codable {
         } else if let value = try? container.decode(Bool.self) {
             self = .bool(value)
         } else if let value = try? container.decode(Double.self) {
-            self = .number(value)
+            let whole = abs(value) < 0x1p53 ? nil : try? container.decode(Int64.self)
+            self = whole.map { .integer($0) } ?? .number(value)
         } else if let value = try? container.decode(String.self) {
             self = .string(value)
         } else if let value = try? container.decode([JSONValue].self) {
@@ -52,6 +55,7 @@ extension JSONValue: Codable {
         case .number(let value):
             // A number without a fraction stays one, as an identifier in a user's fields may be.
             if let whole = Int64(exactly: value) { try container.encode(whole) } else { try container.encode(value) }
+        case .integer(let value): try container.encode(value)
         case .string(let value): try container.encode(value)
         case .array(let value): try container.encode(value)
         case .object(let value): try container.encode(value)
