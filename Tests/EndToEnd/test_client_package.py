@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from harness import documentation
@@ -74,6 +75,7 @@ def test_the_ten_lines_sign_in_stay_signed_in_and_sign_out(app, start_gateway, l
     # Those of two event loops may be written in another order.
     calls = [(each["route"], each["status"]) for each in sorted(gateway.access_log(), key=lambda line: line["time"])]
     assert calls == [("gatehouse:login", 200), ("api", 200), ("gatehouse:logout", 204)]
-    stored = tmp_path / "gatehouse-client" / "App.json"
+    # In the gateway's own file: another gateway of the app has another one.
+    stored = tmp_path / "gatehouse-client" / f"App@http-127.0.0.1-{urlsplit(gateway.url).port}.json"
     assert stored.stat().st_mode & 0o777 == 0o600
     assert "session" not in json.loads(stored.read_text())

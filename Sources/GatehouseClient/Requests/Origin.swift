@@ -5,6 +5,8 @@ struct Origin: Equatable {
     private let scheme: String
     private let host: String
     private let port: Int
+    /// With the port in any case, such as `https-api.example.com-443`.
+    var text: String { "\(scheme)-\(host)-\(port)" }
 
     /// - Returns: nil if the URL has no host, or another scheme than http or https.
     init?(_ url: URL?) {
