@@ -2,7 +2,7 @@ internal import Glibc
 internal import NIOCore
 
 /// Stops accepting for a moment when the system has no descriptor or no memory for another connection, or when few
-/// descriptors are left.
+/// descriptors are left. Meanwhile idle connections make room.
 ///
 /// The last descriptors are for what the connections need, such as one to a backend, and for libdispatch: its monitor of
 /// worker threads opens a file of /proc each second, and ends the process where it cannot.
@@ -14,8 +14,15 @@ final class AcceptPauseHandler: ChannelInboundHandler {
 
     private static let pause = TimeAmount.milliseconds(500)
 
+    private let admission: ConnectionAdmission
     private var resumption: Scheduled<Void>?
-    private var reserve = DescriptorReserve()
+    private var reserve: DescriptorReserve
+
+    /// - Parameter reserve: how many descriptors its connections leave to others.
+    init(_ admission: ConnectionAdmission, reserve: Int) {
+        self.admission = admission
+        self.reserve = DescriptorReserve(size: reserve)
+    }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard reserve.isFree() else {
@@ -35,6 +42,7 @@ final class AcceptPauseHandler: ChannelInboundHandler {
     private func pause(_ context: ChannelHandlerContext) {
         guard resumption == nil else { return }
         setReading(false, context)
+        admission.makeRoom()
         let bound = NIOLoopBound((handler: self, context: context), eventLoop: context.eventLoop)
         resumption = context.eventLoop.scheduleTask(in: Self.pause) {
             let (handler, context) = bound.value

@@ -1,14 +1,18 @@
 internal import Glibc
 
-/// The descriptors that are not for clients' connections.
+/// The descriptors that are not for a listener's connections.
 struct DescriptorReserve {
-    /// The number of them. A limit below four times that has a quarter in reserve.
-    private static let size: rlim_t = 256
+    /// The limit from which on there are as many of them as they are meant to be; of a lower one as large a part.
+    private static let usualLimit: rlim_t = 1024
     /// How many of the descriptors that are left stand for one connection that may come uncounted: an HTTP/2 connection
     /// may take a hundred for its streams' connections to backends, and each listener counts for itself.
     private static let share = 512
     /// They may all come when the connections before them have taken what was left.
     private static let most = 64
+
+    private let size: rlim_t
+
+    init(size: Int) { self.size = rlim_t(clamping: size) }
 
     /// How many connections may come before descriptors are counted again.
     private var uncounted = 0
@@ -24,16 +28,16 @@ struct DescriptorReserve {
             uncounted -= 1
             return true
         }
-        let left = Self.left(of: limit.rlim_cur)
+        let left = left(of: limit.rlim_cur)
         uncounted = min(max(0, left / Self.share), Self.most)
         counted = limit.rlim_cur
         return left >= 0
     }
 
     /// How many descriptors are left for clients; negative where some of the reserve are in use.
-    private static func left(of limit: rlim_t) -> Int {
-        let forClients = Int(clamping: limit - min(size, limit / 4))
-        if let inUse { return forClients - inUse }
+    private func left(of limit: rlim_t) -> Int {
+        let forClients = Int(clamping: limit - min(limit, Self.usualLimit) * size / Self.usualLimit)
+        if let inUse = Self.inUse { return forClients - inUse }
         // The kernel gives out the lowest free number (POSIX.1-2024, open), so one that is opened for a moment shows how
         // many are left. One below it that is being closed by another thread makes that too many.
         let next = unsafe open("/dev/null", O_RDONLY | O_CLOEXEC)

@@ -54,7 +54,8 @@ package final class HTTPListener: Sendable {
             .serverChannelOption(.tcpOption(.tcp_nodelay), value: 1)
             .serverChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandler(AcceptPauseHandler())
+                    try channel.pipeline.syncOperations.addHandler(
+                        AcceptPauseHandler(admission, reserve: settings.descriptorReserve))
                 }
             }
             .childChannelInitializer { channel in

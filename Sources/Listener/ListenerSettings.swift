@@ -19,6 +19,8 @@ package struct ListenerSettings: Sendable {
     package var connections: Int
     /// Those of one client's address, of IPv6 of a /64; one more is treated the same.
     package var connectionsPerAddress: Int
+    /// The file descriptors that its connections leave to others, of a limit of 1024 or more.
+    package var descriptorReserve = 256
     /// The peers that are not counted by address: proxies that many clients are behind.
     package var trustedProxies: [IPNetwork]
     /// Bytes a second that heads and bodies must come with; 0: at any rate.

@@ -47,6 +47,9 @@ struct ServeCommand: AsyncParsableCommand {
         // Whatever ends it, what was said is written.
         defer { logs.close() }
         let logger = logs.logger
+        if let reason = DescriptorLimit.raise() {
+            logger.warning("the limit of file descriptors stays as it is", metadata: ["reason": "\(reason)"])
+        }
         let load = { @Sendable in try origin.read(environment: environment) }
         let tracing = CurrentTracing()
         // Spans that libraries make join those of the gateway.

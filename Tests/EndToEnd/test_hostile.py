@@ -236,9 +236,31 @@ def test_without_descriptors_accepting_pauses_and_recovers(start_gateway, own_re
     wait_until(lambda: len(os.listdir(f"/proc/{gateway.process.pid}/fd")) <= 72, "the reserve to be free")
     # It stays so when accepting is tried again and again.
     assert [rests() for _ in range(3)] == [True] * 3
+    # Who watches the gateway gets its answers.
+    assert gateway.admin("/healthz")[0] == 200
     for client in clients:
         client.close()
     wait_until(lambda: answers(gateway.port), "an answer again")
+
+
+def test_idle_connections_make_room_where_descriptors_are_short(start_gateway):
+    gateway = start_gateway()
+    resource.prlimit(gateway.process.pid, resource.RLIMIT_NOFILE, (96, 96))
+    with contextlib.ExitStack() as stack:
+        for _ in range(100):
+            stack.enter_context(RawConnection(gateway.port))
+        wait_until(lambda: answers(gateway.port), "an answer beside them")
+
+
+def test_the_soft_limit_of_descriptors_is_raised_to_the_hard_one(start_gateway):
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (1024, hard))
+    try:
+        gateway = start_gateway()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert hard > 1024
+    assert resource.prlimit(gateway.process.pid, resource.RLIMIT_NOFILE) == (hard, hard)
 
 
 def test_streams_that_take_a_descriptor_each_leave_the_reserve(start_gateway, own_recorder):

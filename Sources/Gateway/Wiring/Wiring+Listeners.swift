@@ -34,6 +34,8 @@ extension Wiring {
         var admin = listener(settings.admin.listen, tls.removeLast(), settings)
         // The operator decides on the clients of this listener, which may well be one proxy.
         admin.connectionsPerAddress = .max
+        // Whoever watches the gateway gets some of the descriptors that clients leave.
+        admin.descriptorReserve /= 4
         let clients = zip(settings.listeners, tls).map { listener, tls in
             var made = self.listener(listener, tls, settings)
             // A response to a challenge would be a decision that nobody has made.

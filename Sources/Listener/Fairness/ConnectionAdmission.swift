@@ -12,6 +12,8 @@ final class ConnectionAdmission: Sendable {
     private let quietUntil = Atomic<UInt64>(0)
 
     private static let quiet = TimeAmount.milliseconds(250)
+    /// How many connections of each event loop make room at a time.
+    private static let mostEvicted = 16
 
     init(_ sets: [NIOLoopBound<ConnectionSet>]) {
         self.sets = sets
@@ -75,6 +77,16 @@ final class ConnectionAdmission: Sendable {
         guard byAddress.begin(slots, limit: settings.connectionsPerAddress) else { return false }
         channel.closeFuture.whenComplete { _ in self.byAddress.end(slots) }
         return true
+    }
+
+    /// Closes some of the connections that have been idle the longest, where more are open than the system has
+    /// descriptors for.
+    func makeRoom() {
+        for set in sets {
+            set.eventLoop.execute {
+                for _ in 0..<Self.mostEvicted where !set.value.evictIdlest() { break }
+            }
+        }
     }
 
     private func free(_ slots: AddressSlots?, whenClosed channel: any Channel) {
