@@ -4,6 +4,7 @@ import Encoding
 import Foundation
 import Logging
 import Pipeline
+import Synchronization
 import TestSupport
 import Testing
 

@@ -1,5 +1,6 @@
 internal import Locking
 internal import Logging
+internal import Pipeline
 internal import Store
 
 /// How limits outlast the process, and are shared with others.
