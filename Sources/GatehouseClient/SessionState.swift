@@ -9,10 +9,7 @@ public enum SessionState: Sendable, Hashable {
     case signedOut(SignOutReason)
 
     /// The user that is signed in; nil if nobody is.
-    public var user: User? {
-        guard case .signedIn(let user, _) = self else { return nil }
-        return user
-    }
+    public var user: User? { if case .signedIn(let user, _) = self { user } else { nil } }
 }
 
 /// Why nobody is signed in.

@@ -6,12 +6,11 @@ import Foundation
 /// A call of the gateway's client API.
 struct AccountCall: Sendable {
     enum Method: String, Sendable { case get = "GET", post = "POST", patch = "PATCH", delete = "DELETE" }
-    /// The calls of a pool's users, and those of the gateway's own sessions.
-    enum Family: Sendable { case account, session }
 
     var path: String
     var method = Method.post
-    var family = Family.account
+    /// The sessions that the call is for.
+    var kind = StoredSession.Kind.cognito
     var body: [String: JSONValue]?
     var bearer: Secret?
     /// How often it is sent again if the network fails.
@@ -67,7 +66,7 @@ extension Gatehouse {
     }
 
     private func request(for call: AccountCall) throws -> URLRequest {
-        let prefix = call.family == .account ? configuration.accountPath : configuration.sessionPath
+        let prefix = call.kind == .cognito ? configuration.accountPath : configuration.sessionPath
         var request = request(prefix + "/" + call.path)
         request.httpMethod = call.method.rawValue
         request.setValue("application/json", forHTTPHeaderField: "Accept")
@@ -97,7 +96,7 @@ extension Gatehouse {
     ) async throws -> Response {
         let session = try await usableSession()
         var call = AccountCall(
-            path: path, method: method, family: session.kind.family, body: body, bearer: session.accessToken)
+            path: path, method: method, kind: session.kind, body: body, bearer: session.accessToken)
         let response: Response
         do {
             response = try await send(call)

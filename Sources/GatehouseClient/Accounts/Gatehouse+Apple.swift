@@ -42,7 +42,7 @@ extension Gatehouse {
     /// A nonce that the gateway has made, for gateways with `server_nonce: required`.
     public func appleNonceFromGateway() async throws -> AppleNonce {
         struct Response: Decodable { var nonce: Secret }
-        let response: Response = try await send(AccountCall(path: "apple/nonce", family: .session))
+        let response: Response = try await send(AccountCall(path: "apple/nonce", kind: .apple))
         return AppleNonce(raw: response.nonce.text)
     }
 
@@ -59,7 +59,7 @@ extension Gatehouse {
         body["name"] = credential.name.map { .string($0) }
         body["device_info"] = await device().json
         let call = AccountCall(
-            path: "apple", family: .session, body: body, repeats: configuration.signInRetries, isRepeatable: false)
+            path: "apple", kind: .apple, body: body, repeats: configuration.signInRetries, isRepeatable: false)
         let response: SessionResponse = try await send(call)
         guard let user = response.user else { throw GatehouseError.unexpectedResponse(status: 200) }
         var session = StoredSession(kind: .apple, accessToken: response.token, user: user)

@@ -27,10 +27,7 @@ public enum SignInStep: Sendable {
     case challenge(Challenge)
 
     /// The user; nil if one more step is needed.
-    public var user: User? {
-        guard case .signedIn(let user) = self else { return nil }
-        return user
-    }
+    public var user: User? { if case .signedIn(let user) = self { user } else { nil } }
 }
 
 extension Gatehouse {

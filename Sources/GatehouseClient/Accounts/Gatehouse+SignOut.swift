@@ -23,7 +23,7 @@ extension Gatehouse {
         if let token = session.refreshToken { body["refresh_token"] = .string(token.text) }
         // Without a bearer the refresh token decides; an expired access token would be refused.
         let call = AccountCall(
-            path: "logout", family: session.kind.family, body: body,
+            path: "logout", kind: session.kind, body: body,
             bearer: session.kind == .apple ? session.accessToken : nil, repeats: configuration.signInRetries)
         do {
             let _: Done = try await send(call)

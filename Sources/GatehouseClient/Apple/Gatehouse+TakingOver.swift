@@ -65,7 +65,7 @@ extension Gatehouse {
         guard let session, session.generation == new.generation else { return nil }
         // Without ``presence``: nobody has asked to use the session.
         let me: JSONValue = try await send(
-            AccountCall(path: "me", method: .get, family: new.kind.family, bearer: session.accessToken, repeats: 1))
+            AccountCall(path: "me", method: .get, kind: new.kind, bearer: session.accessToken, repeats: 1))
         return self.session?.generation == new.generation ? try await took(me) : nil
     }
 

@@ -10,14 +10,9 @@ struct Origin: Equatable {
 
     /// - Returns: nil if the URL has no host, or another scheme than http or https.
     init?(_ url: URL?) {
-        guard let url, let scheme = url.scheme?.lowercased(), let host = url.host?.lowercased(), !host.isEmpty else {
-            return nil
-        }
-        switch scheme {
-        case "https": port = url.port ?? 443
-        case "http": port = url.port ?? 80
-        default: return nil
-        }
-        (self.scheme, self.host) = (scheme, host)
+        guard let url, let scheme = url.scheme?.lowercased(), let host = url.host?.lowercased(), !host.isEmpty,
+            let usual = ["https": 443, "http": 80][scheme]
+        else { return nil }
+        (self.scheme, self.host, port) = (scheme, host, url.port ?? usual)
     }
 }

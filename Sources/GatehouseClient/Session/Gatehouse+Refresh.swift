@@ -185,7 +185,7 @@ extension Gatehouse {
             new.accept(try await send(call) as TokensResponse, now: gatewayNow)
         case .apple:
             let call = AccountCall(
-                path: "refresh", family: .session, body: device, bearer: session.accessToken, repeats: 1)
+                path: "refresh", kind: .apple, body: device, bearer: session.accessToken, repeats: 1)
             new.accept(try await send(call) as SessionResponse, now: gatewayNow)
         }
         return new

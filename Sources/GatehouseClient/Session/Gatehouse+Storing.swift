@@ -65,16 +65,16 @@ extension Gatehouse {
                 return .stored
             }
             let found = try await store.read()
-            guard let sent else {
-                stored = found
-                continue
+            if let sent {
+                let decoded = Self.decoded(found)
+                guard let other = decoded?.session, other.generation == new.generation else { return .replaced(found) }
+                item = decoded
+                if other.renewal != sent, other.renewal != new.renewal, other.expiresAt >= new.expiresAt {
+                    stored = found
+                    return .overtaken(other)
+                }
             }
-            let decoded = Self.decoded(found)
-            guard let other = decoded?.session, other.generation == new.generation else { return .replaced(found) }
-            (stored, item) = (found, decoded)
-            if other.renewal != sent, other.renewal != new.renewal, other.expiresAt >= new.expiresAt {
-                return .overtaken(other)
-            }
+            stored = found
         }
         throw StoreFailure.failed("others write at the same time")
     }

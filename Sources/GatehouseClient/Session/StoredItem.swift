@@ -17,9 +17,6 @@ struct StoredSession: Codable, Sendable, Equatable {
         case cognito
         /// The gateway's own session, as Sign in with Apple begins it: one token for both.
         case apple
-
-        /// The calls that the session makes.
-        var family: AccountCall.Family { self == .apple ? .session : .account }
     }
 
     /// One for each sign-in: responses of another sign-in's refresh are dropped.

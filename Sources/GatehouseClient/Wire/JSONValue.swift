@@ -11,21 +11,14 @@ public enum JSONValue: Sendable, Hashable {
 
     /// The member of an object; nil if there is none, or this is no object.
     public subscript(name: String) -> JSONValue? {
-        guard case .object(let members) = self else { return nil }
-        return members[name]
+        if case .object(let members) = self { members[name] } else { nil }
     }
 
     /// The text of a string; nil for any other value.
-    public var text: String? {
-        guard case .string(let text) = self else { return nil }
-        return text
-    }
+    public var text: String? { if case .string(let text) = self { text } else { nil } }
 
     /// The texts in an array of strings; other elements are left out.
-    var texts: [String] {
-        guard case .array(let elements) = self else { return [] }
-        return elements.compactMap(\.text)
-    }
+    var texts: [String] { if case .array(let elements) = self { elements.compactMap(\.text) } else { [] } }
 }
 
 extension JSONValue: Codable {

@@ -41,23 +41,15 @@
             for index in 0..<8 { state[index] = state[index] &+ v[index] }
         }
 
-        private static func rotated(_ word: UInt32, _ count: UInt32) -> UInt32 {
-            word >> count | word << (32 - count)
-        }
+        private static func rotated(_ word: UInt32, _ count: UInt32) -> UInt32 { word >> count | word << (32 - count) }
 
         /// The first 32 bits of a number's fraction.
         private static func fraction(_ number: Double) -> UInt32 {
             UInt32((number - number.rounded(.down)) * 4_294_967_296)
         }
 
-        private static func primes(_ count: Int) -> [UInt64] {
-            var found: [UInt64] = []
-            var candidate: UInt64 = 2
-            while found.count < count {
-                if found.allSatisfy({ candidate % $0 != 0 }) { found.append(candidate) }
-                candidate += 1
-            }
-            return found
+        private static func primes(_ count: Int) -> [Int] {
+            Array((2...).lazy.filter { number in (2..<number).allSatisfy { number % $0 != 0 } }.prefix(count))
         }
     }
 #endif

@@ -23,7 +23,6 @@ public struct User: Sendable, Hashable, Codable {
     public var role: String? { fields["role"]?.text }
     /// The attributes that the gateway's settings list.
     public var attributes: [String: String] {
-        guard case .object(let members)? = fields["attributes"] else { return [:] }
-        return members.compactMapValues(\.text)
+        if case .object(let members)? = fields["attributes"] { members.compactMapValues(\.text) } else { [:] }
     }
 }
