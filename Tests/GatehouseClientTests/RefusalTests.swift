@@ -3,6 +3,18 @@ import GatehouseClient
 import GatehouseClientTesting
 import Testing
 
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// Reports a cancelled task as URLSession does.
+private struct CancelledTransport: Transport {
+    func send(_ request: URLRequest, uploading file: URL?) async throws -> (HTTPURLResponse, ResponseBody) {
+        while !Task.isCancelled { await Task.yield() }
+        throw URLError(.cancelled)
+    }
+}
+
 @Suite("Responses to a refresh")
 struct RefusalTests {
     struct Failure: Sendable, CustomTestStringConvertible {
@@ -107,6 +119,18 @@ struct RefusalTests {
         }
         #expect(scene.refreshes == 1)
         #expect(try await client.echo() == 200)
+    }
+
+    @Test("A sign-in whose task is cancelled ends as cancelled, not as one without a network")
+    func cancelled() async throws {
+        let scene = Scene()
+        var configuration = Configuration(url: FakeGateway.url)
+        configuration.signInRetries = 0
+        let client = Gatehouse(
+            configuration, store: scene.store, transport: CancelledTransport(), clock: scene.clock)
+        let signIn = Task { try await client.signIn(.email(ada.email), password: ada.password) }
+        signIn.cancel()
+        await #expect(throws: CancellationError.self) { try await signIn.value }
     }
 
     @Test("A session that the gateway has ended is over, for the gateway's reason")

@@ -1,7 +1,8 @@
 import Foundation
-import GatehouseClient
 import GatehouseClientTesting
 import Testing
+
+@testable import GatehouseClient
 
 #if canImport(FoundationNetworking)
     import FoundationNetworking
@@ -41,6 +42,20 @@ struct URLSessionTransportTests {
         let (response, data) = try await URLSessionTransport().data(request, uploading: file)
         #expect(response.statusCode == 201)
         #expect(data == Data("ok".utf8))
+    }
+
+    @Test("A connection that URLSession cancels, as one with a refused pin, ends in URLError: no task is cancelled")
+    func refusedPin() async throws {
+        let delegate = TaskDelegate()
+        let url = try #require(URL(string: "https://gateway.example"))
+        // Never resumed.
+        let task = URLSession.shared.dataTask(with: URLRequest(url: url))
+        await #expect(throws: URLError(.cancelled)) {
+            _ = try await withCheckedThrowingContinuation { head in
+                delegate.begin(task, head: head)
+                delegate.urlSession(.shared, task: task, didCompleteWithError: URLError(.cancelled))
+            }
+        }
     }
 
     @Test("A request that is cancelled while nothing comes ends as cancelled")

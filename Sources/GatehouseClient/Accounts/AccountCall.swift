@@ -58,6 +58,7 @@ extension Gatehouse {
                 guard (200..<300).contains(response.statusCode) else { throw refusal(response, data) }
                 return (data, response)
             } catch let error as URLError {
+                try Task.checkCancellation()
                 let again = call.isRepeatable || error.isBeforeSending
                 guard again, sent <= call.repeats else { throw GatehouseError.network(error) }
                 try await clock.pause(seconds: 1)

@@ -58,7 +58,7 @@ public protocol ServerTrust: Sendable {
 }
 
 /// Hands each task's response on to the one that waits for it.
-private final class TaskDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {
+final class TaskDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {
     private struct Exchange {
         var head: CheckedContinuation<(HTTPURLResponse, ResponseBody), any Error>?
         var body: AsyncThrowingStream<Data, any Error>.Continuation?
@@ -98,7 +98,6 @@ private final class TaskDelegate: NSObject, URLSessionDataDelegate, @unchecked S
 
     func urlSession(_: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
         guard let exchange = lock.withLock({ exchanges.removeValue(forKey: task.taskIdentifier) }) else { return }
-        let error = error.map { ($0 as? URLError)?.code == .cancelled ? CancellationError() : $0 }
         exchange.head?.resume(throwing: error ?? URLError(.badServerResponse))
         exchange.body?.finish(throwing: error)
     }
