@@ -33,9 +33,11 @@ public final class URLSessionTransport: Transport {
             try await withCheckedThrowingContinuation { continuation in
                 tasks.begin(task, head: continuation)
                 task.resume()
+                // The handler may have run before the task was begun.
+                if Task.isCancelled { task.cancel() }
             }
         } onCancel: {
-            task.cancel()
+            tasks.cancel(task)
         }
     }
 
@@ -71,6 +73,11 @@ final class TaskDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable 
 
     func begin(_ task: URLSessionTask, head: CheckedContinuation<(HTTPURLResponse, ResponseBody), any Error>) {
         lock.withLock { exchanges[task.taskIdentifier] = Exchange(head: head) }
+    }
+
+    /// Cancels a task that has begun. Before, nobody would hear of its end.
+    func cancel(_ task: URLSessionTask) {
+        if lock.withLock({ exchanges[task.taskIdentifier] != nil }) { task.cancel() }
     }
 
     func urlSession(
