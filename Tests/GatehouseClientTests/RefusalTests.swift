@@ -133,6 +133,21 @@ struct RefusalTests {
         await #expect(throws: CancellationError.self) { try await signIn.value }
     }
 
+    @Test("A user whom another process signs in does not wait for the refreshes of the one before")
+    func otherUser() async throws {
+        let scene = Scene()
+        let (app, appExtension) = (try await scene.signedIn(), scene.client())
+        scene.gateway.inject(Self.refusal(503, "ServiceUnavailableException", retryAfter: 3600), at: refreshPath)
+        await #expect(throws: GatehouseError.self) { try await appExtension.refresh() }
+        await app.signOut()
+        try await app.signIn(.email(ben.email), password: ben.password)
+        #expect(await failure { try await appExtension.refresh() } == .signedOut(.elsewhere))
+        scene.clock.advance(by: 3590)
+        let before = scene.refreshes
+        #expect(try await appExtension.echo() == 200)
+        #expect(scene.refreshes == before + 1)
+    }
+
     @Test("A session that the gateway has ended is over, for the gateway's reason")
     func ended() async throws {
         let scene = Scene()

@@ -43,7 +43,10 @@ extension Gatehouse {
         item?.session = nil
         (stored, item) = (found, decoded ?? item)
         session = decoded?.session.flatMap { over.contains($0.generation) ? nil : $0 }
-        if let session { return become(.signedIn(session.user, isFresh: remaining(session) > 0)) }
+        if let session {
+            retry = RetryGate()
+            return become(.signedIn(session.user, isFresh: remaining(session) > 0))
+        }
         if case .signedOut = state { return }
         become(.signedOut(found != nil && decoded == nil ? .unreadable : reason))
     }
