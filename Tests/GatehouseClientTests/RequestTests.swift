@@ -120,6 +120,17 @@ struct RequestTests {
         #expect(gateway.requests("/api/auth/refresh") == 1)
     }
 
+    @Test("A call is not sent with a URL that has no origin")
+    func noOrigin() async throws {
+        let scene = Scene()
+        let transport = RecordingTransport(scene.gateway)
+        let client = Gatehouse(
+            Configuration(url: URL(fileURLWithPath: "/")), store: scene.store, transport: transport, clock: scene.clock)
+        let error = await failure { try await client.signIn(.email(ada.email), password: ada.password) }
+        #expect(error == .foreignOrigin(client.request("/api/v1/auth/login").url))
+        #expect(transport.requests.isEmpty)
+    }
+
     @Test("A body that is a stream is not sent a second time")
     func stream() async throws {
         let scene = Scene()

@@ -69,6 +69,7 @@ extension Gatehouse {
     private func request(for call: AccountCall) throws -> URLRequest {
         let prefix = call.kind == .cognito ? configuration.accountPath : configuration.sessionPath
         var request = request(prefix + "/" + call.path)
+        try checkOrigin(request.url)
         request.httpMethod = call.method.rawValue
         request.setValue("application/json", forHTTPHeaderField: "Accept")
         if let body = call.body {
@@ -123,11 +124,9 @@ extension Gatehouse {
 extension URLError {
     /// Whether no byte of the request can have reached the gateway.
     var isBeforeSending: Bool {
-        switch code {
-        case .cannotFindHost, .dnsLookupFailed, .cannotConnectToHost, .notConnectedToInternet,
-            .secureConnectionFailed, .internationalRoamingOff, .dataNotAllowed, .callIsActive:
-            true
-        default: false
-        }
+        [
+            .cannotFindHost, .dnsLookupFailed, .cannotConnectToHost, .notConnectedToInternet, .secureConnectionFailed,
+            .internationalRoamingOff, .dataNotAllowed, .callIsActive,
+        ].contains(code)
     }
 }

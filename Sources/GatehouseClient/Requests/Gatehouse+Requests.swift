@@ -6,12 +6,13 @@ public import Foundation
 extension Gatehouse {
     /// A request to the gateway's origin.
     ///
-    /// - Parameter path: relative to ``Configuration/url``, with its query.
+    /// - Parameter path: relative to ``Configuration/url``, with its query. One that is none in a URL is not sent.
     public nonisolated func request(_ path: String) -> URLRequest {
         var text = configuration.url.absoluteString
         while text.last == "/" { text.removeLast() }
         text += path.hasPrefix("/") ? path : "/" + path
-        var request = URLRequest(url: URL(string: text) ?? configuration.url)
+        var request = URLRequest(url: configuration.url)
+        request.url = URL(string: text)
         // On Linux the initializer's timeout has no effect.
         request.timeoutInterval = configuration.timeout
         return request
@@ -86,7 +87,7 @@ extension Gatehouse {
         throw GatehouseError.network(URLError(.httpTooManyRedirects))
     }
 
-    private func checkOrigin(_ url: URL?) throws {
+    func checkOrigin(_ url: URL?) throws {
         guard let origin = Origin(url), origin == Origin(configuration.url) else {
             throw GatehouseError.foreignOrigin(url)
         }
