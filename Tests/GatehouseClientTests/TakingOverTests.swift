@@ -214,6 +214,12 @@ struct TakingOverTests {
         #expect(error == .storage("the Keychain returned error -25291"))
         #expect(services == ["old"])
         #expect(await client.state == .signedIn(User(fields: .object(["id": "6f1a"])), isFresh: true))
+        // The next use stores it, and the next launch removes the old token.
+        #expect(try await client.me().email == "ada@example.com")
+        #expect(Set(services) == ["old", "new"])
+        #expect(try await self.client().takeOver(from: [source]) == nil)
+        #expect(services == ["new"])
+        #expect(transport.sent.filter { $0.path.hasSuffix("refresh") }.count == 1)
     }
 
     @Test("If the stored session cannot be read back, nothing is removed")
@@ -229,13 +235,17 @@ struct TakingOverTests {
         #expect(services == ["old"])
     }
 
-    @Test("A token that cannot be removed is reported, and the session is in use")
+    @Test("A token that cannot be removed is reported, and the session is in use; the next launch removes the token")
     func notRemoved() async throws {
         let source = LegacyTokens(read: { LegacyToken("old") }, remove: { throw StoreFailure.failed("no") })
         let client = try client()
         await #expect(throws: GatehouseError.storage("no")) { try await client.takeOver(from: [source]) }
         #expect(await client.state.user?.id == "6f1a")
         #expect(services == ["new"])
+        let other = LegacyTokens(read: { LegacyToken("other") }, remove: { Issue.record("removed") })
+        #expect(try await self.client().takeOver(from: [other, old()]) == nil)
+        #expect(services == ["new"])
+        #expect(transport.sent.filter { $0.path.hasSuffix("refresh") }.count == 1)
     }
 
     @Test("If only the user cannot be read, the session is in use")

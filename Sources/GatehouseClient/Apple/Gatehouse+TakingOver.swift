@@ -6,8 +6,8 @@ extension Gatehouse {
     ///
     /// The first token that a source has is exchanged at the gateway. The new session is stored and read back; then the
     /// token is removed from its source, and the user read. If a step fails, nothing is removed: call it again at the
-    /// next launch. It has no effect once the store has anything: nobody's session replaces another's, and a sign-out
-    /// stays one.
+    /// next launch, which also repeats a removal that failed. It has no other effect once the store has anything:
+    /// nobody's session replaces another's, and a sign-out stays one.
     ///
     /// - Returns: the user; nil if nothing was taken over.
     /// - Throws: ``GatehouseError``. After ``GatehouseError/wrongCredentials(_:)`` the user must sign in. If the session
@@ -23,11 +23,12 @@ extension Gatehouse {
 
     private func takenOver(_ sources: [LegacyTokens]) async throws -> User? {
         guard await restore() != .locked else { throw unreadable }
+        try await storing { try await removeTakenOver(from: sources) }
         for source in sources where isUnused {
             guard let token = try await storing({ try await source.read() }), !token.token.text.isEmpty else {
                 continue
             }
-            return isUnused ? try await takenOver(token, source) : nil
+            return isUnused ? try await takenOver(token, sources) : nil
         }
         return nil
     }
@@ -35,7 +36,7 @@ extension Gatehouse {
     /// Whether nobody has ever signed in: also a sign-out leaves something in the store.
     private var isUnused: Bool { session == nil && stored == nil }
 
-    private func takenOver(_ token: LegacyToken, _ source: LegacyTokens) async throws -> User? {
+    private func takenOver(_ token: LegacyToken, _ sources: [LegacyTokens]) async throws -> User? {
         if let id = token.deviceID { item = StoredItem(deviceID: id) }
         let old = StoredSession(
             kind: token.isSession ? .apple : .cognito, accessToken: token.token, user: User(fields: .object([:])))
@@ -52,21 +53,29 @@ extension Gatehouse {
         endOfToken = (new.accessToken, clock.uptime + new.lifetime)
         use(new)
         report(.signedIn(new.user))
+        item?.takenOver = token.token
         try await storing {
-            let storing = try await self.store(new, inPlaceOf: token.token)
+            let storing = try await self.persist(new, inPlaceOf: token.token)
             guard self.session?.generation == new.generation else { return }
             if case .replaced(let found) = storing { return self.take(found, or: .elsewhere) }
             let found = Self.decoded(try await self.store.read())
             guard found?.session?.generation == new.generation else {
                 throw StoreFailure.failed("the session could not be read back")
             }
-            try await source.remove()
+            try await self.removeTakenOver(from: sources)
         }
         guard let session, session.generation == new.generation else { return nil }
         // Without ``presence``: nobody has asked to use the session.
         let me: JSONValue = try await send(
             AccountCall(path: "me", method: .get, kind: new.kind, bearer: session.accessToken, repeats: 1))
         return self.session?.generation == new.generation ? try await took(me) : nil
+    }
+
+    /// Removes the token that the stored session was exchanged for.
+    private func removeTakenOver(from sources: [LegacyTokens]) async throws {
+        guard let token = Self.decoded(stored)?.takenOver else { return }
+        for source in sources where try await source.read()?.token == token { try await source.remove() }
+        item?.takenOver = nil  // in the store with the next session
     }
 
     private func storing<Value: Sendable>(_ body: () async throws -> Value) async throws -> Value {

@@ -8,6 +8,8 @@ struct StoredItem: Codable, Sendable, Equatable {
     var deviceID: String
     /// Of the last sign-in on this device: it keeps its user from being locked out by others.
     var deviceToken: Secret?
+    /// The token that the session was exchanged for, until it is removed from its place.
+    var takenOver: Secret?
     var session: StoredSession?
 }
 
