@@ -46,12 +46,8 @@ public actor Gatehouse {
         clock: any ClientClock = SystemClock(), presence: (any PresenceCheck)? = nil,
         random: @escaping @Sendable (_ count: Int) -> [UInt8] = Gatehouse.randomBytes
     ) {
-        self.configuration = configuration
-        self.store = store
-        self.transport = transport
-        self.clock = clock
-        self.presence = presence
-        self.random = random
+        (self.configuration, self.store, self.transport) = (configuration, store, transport)
+        (self.clock, self.presence, self.random) = (clock, presence, random)
     }
 
     /// Bytes of the system's cryptographic generator.

@@ -27,8 +27,7 @@ public struct AppleCredential: Sendable {
     ) {
         self.identityToken = Secret(identityToken)
         self.authorizationCode = authorizationCode.map(Secret.init)
-        self.userIdentifier = userIdentifier
-        self.name = name
+        (self.userIdentifier, self.name) = (userIdentifier, name)
     }
 }
 

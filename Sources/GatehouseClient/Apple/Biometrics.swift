@@ -18,9 +18,7 @@ public actor Biometrics: PresenceCheck {
     public init(
         goodFor: TimeInterval, clock: any ClientClock = SystemClock(), ask: @escaping @Sendable () async -> Bool
     ) {
-        self.goodFor = goodFor
-        self.clock = clock
-        self.ask = ask
+        (self.goodFor, self.clock, self.ask) = (goodFor, clock, ask)
     }
 
     /// Calls at the same time share one dialogue.

@@ -13,8 +13,7 @@ public struct KeychainStore: SessionStore {
         _ keychain: any KeychainAccess, service: String, accessGroup: String? = nil,
         accessibility: KeychainAccessibility = .afterFirstUnlock
     ) {
-        self.keychain = keychain
-        self.accessibility = accessibility
+        (self.keychain, self.accessibility) = (keychain, accessibility)
         query = KeychainQuery(service: service, account: "session", accessGroup: accessGroup)
     }
 

@@ -27,8 +27,7 @@ public struct LegacyTokens: Sendable {
     public init(
         read: @escaping @Sendable () async throws -> LegacyToken?, remove: @escaping @Sendable () async throws -> Void
     ) {
-        self.read = read
-        self.remove = remove
+        (self.read, self.remove) = (read, remove)
     }
 
     /// A text or data in the standard UserDefaults, or in those of a suite.

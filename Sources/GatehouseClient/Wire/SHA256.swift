@@ -44,9 +44,7 @@
         private static func rotated(_ word: UInt32, _ count: UInt32) -> UInt32 { word >> count | word << (32 - count) }
 
         /// The first 32 bits of a number's fraction.
-        private static func fraction(_ number: Double) -> UInt32 {
-            UInt32((number - number.rounded(.down)) * 4_294_967_296)
-        }
+        private static func fraction(_ number: Double) -> UInt32 { UInt32((number - number.rounded(.down)) * 0x1p32) }
 
         private static func primes(_ count: Int) -> [Int] {
             Array((2...).lazy.filter { number in (2..<number).allSatisfy { number % $0 != 0 } }.prefix(count))
