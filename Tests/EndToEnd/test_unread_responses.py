@@ -297,6 +297,23 @@ def test_a_websocket_on_a_stream_whose_window_is_closed_ends_with_its_backend(st
     wait_until(lambda: gateway.metric("gatehouse_responses_unsent") == 0, "none")
 
 
+def test_the_place_of_a_response_is_free_when_a_websocket_has_begun_behind_it(start_gateway, own_recorder):
+    socket_route = {"name": "socket", "path": "/socket", "access": "public", "upstream": "recorder", "websocket": True}
+    target_route = {"name": "target", "path": TARGET, "access": "public", "upstream": "recorder"}
+    gateway = start_gateway({"routes": [socket_route, target_route]})
+    held = websocket.Held()
+    client = leave_unsent(gateway, own_recorder)
+    own_recorder.on("/socket", held)
+    with client:
+        client.sendall(raw.request_bytes("GET", "/socket", websocket.HANDSHAKE))
+        held.wait()
+        received = b""
+        while b"HTTP/1.1 101 " not in received[-1000:]:
+            received += client.recv(1 << 20)
+        wait_until(lambda: gateway.metric("gatehouse_responses_unsent") == 0, "none that waits for its client")
+        assert gateway.metric("gatehouse_requests_in_flight") == 1
+
+
 def leave_unsent(gateway: Gateway, backend) -> socket.socket:
     """A client of HTTP/1.1 that reads nothing, and of whose response the gateway has all, and the kernel not all.
 

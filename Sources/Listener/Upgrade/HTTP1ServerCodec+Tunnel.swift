@@ -14,6 +14,8 @@ extension HTTP1ServerCodec {
         reading = .tunnel
         deadline = .distantFuture
         slowReader.stopWaiting()
+        // From here on nobody looks whether the response before it has left.
+        exchanges?.responseHasLeft()
         // The client may end its half first; what is on its way to it must not be lost. A channel that refuses this has
         // closed already.
         try? context.channel.syncOptions?.setOption(.allowRemoteHalfClosure, value: true)
