@@ -14,14 +14,16 @@ final class AcceptPauseHandler: ChannelInboundHandler {
 
     private static let pause = TimeAmount.milliseconds(500)
 
-    private let admission: ConnectionAdmission
+    private let makeRoom: () -> Void
     private var resumption: Scheduled<Void>?
     private var reserve: DescriptorReserve
 
-    /// - Parameter reserve: how many descriptors its connections leave to others.
-    init(_ admission: ConnectionAdmission, reserve: Int) {
-        self.admission = admission
+    /// - Parameters:
+    ///   - reserve: how many descriptors its connections leave to others.
+    ///   - makeRoom: called at each pause.
+    init(reserve: Int, makeRoom: @escaping () -> Void) {
         self.reserve = DescriptorReserve(size: reserve)
+        self.makeRoom = makeRoom
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -42,7 +44,7 @@ final class AcceptPauseHandler: ChannelInboundHandler {
     private func pause(_ context: ChannelHandlerContext) {
         guard resumption == nil else { return }
         setReading(false, context)
-        admission.makeRoom()
+        makeRoom()
         let bound = NIOLoopBound((handler: self, context: context), eventLoop: context.eventLoop)
         resumption = context.eventLoop.scheduleTask(in: Self.pause) {
             let (handler, context) = bound.value

@@ -54,8 +54,10 @@ package final class HTTPListener: Sendable {
             .serverChannelOption(.tcpOption(.tcp_nodelay), value: 1)
             .serverChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandler(
-                        AcceptPauseHandler(admission, reserve: settings.descriptorReserve))
+                    let pauses = AcceptPauseHandler(reserve: settings.descriptorReserve) {
+                        admission.makeRoom { service($0).connectionEvicted() }
+                    }
+                    try channel.pipeline.syncOperations.addHandler(pauses)
                 }
             }
             .childChannelInitializer { channel in

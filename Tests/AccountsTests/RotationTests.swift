@@ -109,6 +109,21 @@ struct RotationTests {
         #expect(await fetcher.requests.isEmpty)
     }
 
+    @Test("A retry whose newest token is sealed with a key that is gone is no retry after an hour")
+    func goneKey() async throws {
+        let scene = try Scene()
+        let token = try Fixture.sealedText()
+        let keys = try ([7, 8] as [UInt8]).map { try SealingKey(Secret([UInt8](repeating: $0, count: 32))) }
+        let before = try Fixture.accounts(
+            RecordedFetcher(Fixture.tokens(refreshToken: "rotated")), records: scene.records)
+        before.sealingKeys.adopt(SealingKeyRing(sealing: keys[1], opening: [keys[0]]))
+        #expect(await before.answer(Fixture.refresh(token)).status == .ok)
+        for (seconds, status) in [(3599, .serviceUnavailable), (3600, .unauthorized)] as [(Int64, HTTPResponse.Status)] {
+            let refused = try await scene.refresh(token, at: Fixture.now + seconds, RecordedFetcher())
+            #expect(refused.status == status)
+        }
+    }
+
     @Test(
         "After the window it ends a bound session, here, at Cognito and for access tokens",
         arguments: ClockSteps.passing)

@@ -250,6 +250,7 @@ def test_idle_connections_make_room_where_descriptors_are_short(start_gateway):
         for _ in range(100):
             stack.enter_context(RawConnection(gateway.port))
         wait_until(lambda: answers(gateway.port), "an answer beside them")
+        assert gateway.metric("gatehouse_client_connections_evicted_total") > 0
 
 
 def test_the_soft_limit_of_descriptors_is_raised_to_the_hard_one(start_gateway):

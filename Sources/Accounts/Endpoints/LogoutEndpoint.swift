@@ -17,7 +17,7 @@ struct LogoutEndpoint: AccountEndpoint {
 
     private let allDevices: Bool
     private let hasRefreshToken: Bool
-    /// Nil for a token that does not open, which leaves nothing to sign out of, and for somebody else's.
+    /// Nil for a token that does not open, and for somebody else's.
     private let sealed: SealedRefreshToken?
     /// One of Cognito's own, where those are taken over.
     private let shown: ShownRefreshToken?

@@ -25,7 +25,8 @@ extension AccountLimits {
     }
 
     /// Writes what was counted, and takes over what others have counted of the same. Counts that cannot be written wait
-    /// for the next time.
+    /// for the next time. Those of a write whose outcome is not known count twice if it was made: too many calls are
+    /// refused rather than too few.
     package func write() async throws {
         var unwritten = state.withLock { $0.takeUnwritten() }[...]
         while !unwritten.isEmpty {

@@ -77,7 +77,7 @@ struct RefreshSessions: Sendable {
         guard generation == record.generation - 1,
             BoundDevice.mayHaveAgain(deviceID, of: record.deviceID, isInWindow: isInWindow(record))
         else { return .reused }
-        guard !lacksKey(of: record) else { return .sealedElsewhere }
+        guard !awaitsKey(of: record) else { return .sealedElsewhere }
         guard let token = newest(of: record) else { return .reused }
         guard record.answer != nil else { return .parent(of: UnusedSuccessor(record: record, token: token)) }
         guard var answer = answer(of: record) else { return .reused }
@@ -204,8 +204,11 @@ struct RefreshSessions: Sendable {
         return try SealedText.seal(writer.bytes, as: .answer, with: keys, poolID: poolID)
     }
 
-    private func lacksKey(of record: SessionRecord) -> Bool {
-        [record.token, record.answer].compactMap { $0 }.contains { keys.lacksKey(of: Secret($0)) }
+    /// Whether it is sealed with a key that may still come here from another gateway. One that stays away for an hour is
+    /// gone, with all that it sealed.
+    private func awaitsKey(of record: SessionRecord) -> Bool {
+        now() - record.refreshedAt < 3600
+            && [record.token, record.answer].compactMap { $0 }.contains { keys.lacksKey(of: Secret($0)) }
     }
 
     /// The newest token of a session; nil where its key is gone.

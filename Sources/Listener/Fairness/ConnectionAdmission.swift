@@ -81,10 +81,16 @@ final class ConnectionAdmission: Sendable {
 
     /// Closes some of the connections that have been idle the longest, where more are open than the system has
     /// descriptors for.
-    func makeRoom() {
+    ///
+    /// - Parameter evicted: called for each of them, on its event loop.
+    func makeRoom(evicted: @escaping @Sendable (any EventLoop) -> Void) {
         for set in sets {
             set.eventLoop.execute {
-                for _ in 0..<Self.mostEvicted where !set.value.evictIdlest() { break }
+                var left = Self.mostEvicted
+                while left > 0, set.value.evictIdlest() {
+                    left -= 1
+                    evicted(set.eventLoop)
+                }
             }
         }
     }

@@ -1,3 +1,5 @@
+internal import Encoding
+
 /// Readings of an accepted path by software that is less strict.
 extension RequestPath {
     /// The normal form under every combination of these readings, each of which is somebody's:
@@ -11,11 +13,18 @@ extension RequestPath {
     /// A route is only found where all of them lead to the same one. Such a target can then be forwarded as it came:
     /// whichever way the backend reads it, the policy is the one that was applied.
     func otherReadings() -> [[UInt8]] {
-        var readings = [withBytes { bytes in bytes.indices.map { bytes[$0] } }]
+        var readings = [withBytes { bytes in bytes.indices.map { bytes[$0] } }, withoutRawParameters]
         for step in Self.steps {
             for other in readings.map(step) where !readings.contains(other) { readings.append(other) }
         }
         return readings.map(Self.normal)
+    }
+
+    /// Decoded when the parameters have been dropped, so that `%3B` begins none.
+    private var withoutRawParameters: [UInt8] {
+        let raw = String(decoding: Self.withoutParameters(Array(received.utf8)), as: UTF8.self)
+        guard let decoded = PercentEncoding.decode(raw) else { return Array(raw.utf8) }
+        return Array(decoded.utf8)
     }
 
     /// In the order in which they are taken; each may be left out.
