@@ -118,7 +118,8 @@ struct RotationTests {
             RecordedFetcher(Fixture.tokens(refreshToken: "rotated")), records: scene.records)
         before.sealingKeys.adopt(SealingKeyRing(sealing: keys[1], opening: [keys[0]]))
         #expect(await before.answer(Fixture.refresh(token)).status == .ok)
-        for (seconds, status) in [(3599, .serviceUnavailable), (3600, .unauthorized)] as [(Int64, HTTPResponse.Status)] {
+        for (seconds, status) in [(3599, .serviceUnavailable), (3600, .unauthorized)] as [(Int64, HTTPResponse.Status)]
+        {
             let refused = try await scene.refresh(token, at: Fixture.now + seconds, RecordedFetcher())
             #expect(refused.status == status)
         }
