@@ -26,15 +26,19 @@ struct PasswordChangesTests {
         changes = FailingRecords(StoredPasswordChanges(store))
     }
 
-    /// Records that cannot be removed while a test says so.
+    /// Records that cannot be added or removed while a test says so.
     private final class FailingRecords: PasswordChangeRecords {
         struct Failure: Error {}
         private let records: StoredPasswordChanges
+        let cannotAdd = Mutex(false)
         let cannotRemove = Mutex(false)
 
         init(_ records: StoredPasswordChanges) { self.records = records }
 
-        func add(_ record: PasswordChangeRecord) async throws { try await records.add(record) }
+        func add(_ record: PasswordChangeRecord) async throws {
+            if cannotAdd.withLock({ $0 }) { throw Failure() }
+            try await records.add(record)
+        }
         func remove(_ id: [UInt8]) async throws {
             if cannotRemove.withLock({ $0 }) { throw Failure() }
             try await records.remove(id)
@@ -144,6 +148,21 @@ struct PasswordChangesTests {
         _ = await accounts.answer(Self.resetting("nobody@example.com"))
         #expect(await fetcher.seen.map { $0.map(\.subject) } == [[nil]])
         #expect(try await changes.stored.isEmpty)
+    }
+
+    @Test("A password is set once, also where a repeat of the call cannot be stored")
+    func repeatedWithoutStore() async throws {
+        for request in [Self.changing, Self.resetting()] {
+            let (accounts, fetcher) = try accounts([Self.done])
+            revocations.isFull.withLock { $0 = true }
+            #expect(await accounts.answer(request).status == .serviceUnavailable)
+            revocations.isFull.withLock { $0 = false }
+            changes.cannotAdd.withLock { $0 = true }
+            #expect(await accounts.answer(request).status == .serviceUnavailable)
+            changes.cannotAdd.withLock { $0 = false }
+            #expect(await accounts.answer(request).status == .noContent, "\(request.operation.name)")
+            #expect(await fetcher.bodies.count == 1, "\(request.operation.name)")
+        }
     }
 
     @Test("Nothing is stored where no session ends")

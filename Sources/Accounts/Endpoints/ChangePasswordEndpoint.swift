@@ -30,9 +30,9 @@ struct ChangePasswordEndpoint: AccountEndpoint {
     func perform(
         _ accounts: CognitoAccounts, _ request: AccountRequest, _ admission: inout Admission
     ) async throws(Refusal) -> AccountAnswer {
+        let stored = try await accounts.storeChange(of: caller.subject, sparing: caller.originID, request)
         // Of a change after which the other sessions could not be ended, only that is left to be done.
         let isMade = accounts.unansweredChanges.remove(change, of: "made/\(caller.subject)")
-        let stored = try await accounts.storeChange(of: caller.subject, sparing: caller.originID, request)
         if !isMade { try await make(accounts, stored, request) }
         do {
             try await accounts.endSessions(of: caller.subject, sparing: caller.originID, request)

@@ -32,10 +32,10 @@ struct ResetPasswordEndpoint: AccountEndpoint {
     func perform(
         _ accounts: CognitoAccounts, _ request: AccountRequest, _ admission: inout Admission
     ) async throws(Refusal) -> AccountAnswer {
-        // Of a reset whose sessions could not be ended, only that is left to be done.
         let reset = PasswordChange(current: code, new: newPassword)
-        let isMade = accounts.unansweredChanges.remove(reset, of: "reset/\(email)")
         let stored = try await accounts.storeChange(named: email, request)
+        // Of a reset whose sessions could not be ended, only that is left to be done.
+        let isMade = accounts.unansweredChanges.remove(reset, of: "reset/\(email)")
         if !isMade {
             do throws(Refusal) {
                 try await set(accounts, request)
