@@ -220,6 +220,28 @@ struct AccountCallTests {
         }
     }
 
+    @Test("A lost answer is looked into until it is known whether the change was made")
+    func unansweredUntilKnown() async throws {
+        let lost = Fixture.failure("InternalErrorException")
+        let wrong = Fixture.failure("NotAuthorizedException", "Incorrect username or password.")
+        let busy = Fixture.failure("TooManyRequestsException")
+        let earlier = Fixture.failure("PasswordHistoryPolicyViolationException")
+        let done = Fixture.output([:])
+        let cases: [(answers: [FetchResponse], statuses: [Int])] = [
+            ([lost, busy, wrong, done], [503, 429, 204]), ([lost, wrong, busy, wrong, done], [503, 429, 204]),
+            ([lost, wrong, earlier, wrong], [503, 204, 422]), ([lost, wrong, wrong, wrong], [503, 422, 422]),
+            ([lost, done, wrong], [503, 204, 422]),
+        ]
+        for (number, test) in cases.enumerated() {
+            let fetcher = RecordedFetcher(test.answers.map { .success($0) })
+            let accounts = try Fixture.accounts(fetcher)
+            for status in test.statuses {
+                #expect(await accounts.answer(Self.change(to: "new")).status.code == status, "case \(number)")
+            }
+            #expect(await fetcher.requests.count == test.answers.count, "case \(number)")
+        }
+    }
+
     @Test("Of refresh tokens only the newest one of a session that goes on signs out everywhere")
     func oldRefreshTokens() async throws {
         let records = try Fixture.records()

@@ -28,7 +28,13 @@ final class UnansweredChanges: Sendable {
         table.withLock { $0.set(true, of: code, endsAt: now + Self.lifetime, at: now) }
     }
 
+    func contains(_ change: PasswordChange, of subject: String) -> Bool {
+        let (code, now) = (code(change, subject), now())
+        return table.withLock { $0.value(of: code, at: now) != nil }
+    }
+
     /// - Returns: whether it was there.
+    @discardableResult
     func remove(_ change: PasswordChange, of subject: String) -> Bool {
         let (code, now) = (code(change, subject), now())
         return table.withLock { table in
