@@ -42,11 +42,18 @@ struct AppleNotificationEndpoint: AccountEndpoint {
                 metadata: ["request_id": "\(request.requestID)", "event": "\(notification.event)"])
             try await follow(notification, user, endpoints, request, &admission.call)
         }
-        // Last, so that one whose effect failed is taken when it comes again. To do it twice does nothing more.
-        _ = try await apple.withRecords(request) {
-            try await apple.spent.spend(digest, until: notification.endsAt, now: apple.now())
+        var answer = Self.taken
+        // Only now, so that one whose effect failed, or of which others do not know yet, is taken when it comes again. To
+        // do it twice does nothing more.
+        answer.lastStep = { () async throws(Refusal) in
+            if let user, notification.event == .accountDeleted {
+                try await endpoints.forget(user.id, requestID: request.requestID)
+            }
+            _ = try await apple.withRecords(request) {
+                try await apple.spent.spend(digest, until: notification.endsAt, now: apple.now())
+            }
         }
-        return Self.taken
+        return answer
     }
 
     private static let taken = AccountAnswer(.ok, ["success": true])
@@ -65,7 +72,7 @@ struct AppleNotificationEndpoint: AccountEndpoint {
             // Nobody can ever sign in as this user again.
             call.operation = .deleteMe
             try await endpoints.endConsent(of: user, upTo: .max, requestID: request.requestID)
-            try await endpoints.delete(user.id, requestID: request.requestID)
+            try await endpoints.revokeForever(user.id, requestID: request.requestID)
         case .emailDisabled, .emailEnabled:
             try await endpoints.setEmail(notification, of: user, requestID: request.requestID)
         case .unknown: break
@@ -122,13 +129,11 @@ extension SessionEndpoints {
         }
     }
 
-    /// Deletes a user whom Apple does not know any more. Every token ends first: as long as the user is here, it is
-    /// done anew when Apple tells of it again.
-    fileprivate func delete(_ userID: String, requestID: String) async throws(Refusal) {
+    /// Ends every token of a user whom Apple does not know any more.
+    fileprivate func revokeForever(_ userID: String, requestID: String) async throws(Refusal) {
         let sessions = try ownSessions()
         let stored = try await sessions.withRecords(requestID) { try await sessions.records.sessions(of: userID) }
         try await sessions.revokeForever(userID, meaning: stored, requestID)
-        try await forget(userID, requestID: requestID)
     }
 
     /// An address that mail does not reach is kept, and counts as verified no more.
