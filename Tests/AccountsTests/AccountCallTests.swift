@@ -324,6 +324,29 @@ struct AccountCallTests {
         #expect(answer.json["devices"] == [])
     }
 
+    @Test("An export has the devices of all pages, or is none")
+    func exportOfPages() async throws {
+        let user = Fixture.output([
+            "Username": .string(Fixture.username),
+            "UserAttributes": [["Name": "sub", "Value": .string(Fixture.username)]],
+        ])
+        let first = Fixture.output(["Devices": [["DeviceKey": "d-1"], ["DeviceKey": "d-2"]], "PaginationToken": "p-2"])
+        let last = Fixture.output(["Devices": [["DeviceKey": "d-3"]]])
+        let fetcher = RecordedFetcher(user, first, last)
+        let answer = try await Fixture.accounts(fetcher).answer(Fixture.bearer(.export))
+        let keys = answer.json["devices"]?.arrayValue?.map { $0["DeviceKey"]?.stringValue }
+        #expect(answer.status == .ok && keys == ["d-1", "d-2", "d-3"])
+        let bodies = await fetcher.bodies
+        #expect(bodies.map { $0["Limit"] } == [nil, 60, 60])
+        #expect(bodies.map { $0["PaginationToken"] } == [nil, nil, "p-2"])
+        // An error that means "none" on the first page does not on the second; and pages do not go on for ever.
+        for failing in [[user, first, Fixture.failure("InvalidUserPoolConfigurationException")], [user, first]] {
+            let fetcher = RepeatingFetcher(failing.map { .success($0) })
+            let refused = try await Fixture.accounts(fetcher).answer(Fixture.bearer(.export))
+            #expect(refused.status == .serviceUnavailable)
+        }
+    }
+
     @Test("Who registers hears where the code went; who is confirmed by the pool itself, that there is none")
     func delivery() async throws {
         let details: JSON = ["Destination": "+*******1234", "DeliveryMedium": "SMS", "AttributeName": "phone_number"]

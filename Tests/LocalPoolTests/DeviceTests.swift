@@ -118,4 +118,29 @@ struct DeviceTests {
         let refusal = try #require(await #expect(throws: PoolError.self) { try await Self.signIn(pool, key) })
         #expect(refusal == .noDevice)
     }
+
+    @Test("Devices are listed in pages, and the last one has no token")
+    func pages() async throws {
+        let pool = try TestPool { $0.devices = .always }
+        var keys: Set<String> = []
+        var request: JSONObject = ["Limit": 2]
+        for _ in 0..<3 {
+            let (key, _, tokens) = try await Self.confirmed(pool)
+            keys.insert(key)
+            request["AccessToken"] = .string(try tokens.text("AccessToken"))
+        }
+        let first = try await pool.pool.answer("ListDevices", request)
+        request["PaginationToken"] = try #require(first["PaginationToken"])
+        let last = try await pool.pool.answer("ListDevices", request)
+        #expect(last["PaginationToken"] == nil)
+        let pages = [first, last].map { $0["Devices"]?.arrayValue ?? [] }
+        #expect(pages.map(\.count) == [2, 1])
+        #expect(Set(pages.joined().compactMap { $0["DeviceKey"]?.stringValue }) == keys)
+        for (name, wrong) in [("Limit", 61), ("Limit", "many"), ("PaginationToken", "no token")] as [(String, JSON)] {
+            var asked = request
+            asked[name] = wrong
+            let refusal = try await pool.refusal("ListDevices", asked)
+            #expect(refusal.type == "InvalidParameterException", "\(name): \(wrong)")
+        }
+    }
 }

@@ -33,15 +33,32 @@ struct ExportEndpoint: AccountEndpoint {
         return AccountAnswer(.ok, export, subject: user.id)
     }
 
+    /// ListDevices, to its last page.
     private func devices(_ accounts: CognitoAccounts, _ request: AccountRequest) async throws(Refusal) -> [JSON] {
+        var input = caller.input
+        input["Limit"] = 60
+        var devices: [JSON] = []
         do {
-            return try await accounts.client.call(.listDevices, caller.input)["Devices"]?.arrayValue ?? []
-        } catch {
-            switch error.kind {
-            // A pool that tracks none says so in one of these ways.
-            case .invalidParameter, .poolMisconfigured, .unsupportedOperation, .clientUnknown, .deviceUnknown: return []
-            default: throw accounts.refusal(of: error, at: .bearer, request)
+            for _ in 0..<Self.maximumPages {
+                let output = try await accounts.client.call(.listDevices, input)
+                devices += output["Devices"]?.arrayValue ?? []
+                guard let next = output["PaginationToken"], next != .null else { return devices }
+                input["PaginationToken"] = next
             }
+        } catch {
+            guard devices.isEmpty, Self.noDevices.contains(error.kind) else {
+                throw accounts.refusal(of: error, at: .bearer, request)
+            }
+            return []
         }
+        // An export is whole, or there is none.
+        throw accounts.unusable("TooManyDevices", request)
     }
+
+    private static let maximumPages = 50
+
+    /// A pool that tracks no devices says so in one of these ways.
+    private static let noDevices: Set<CognitoErrorKind> = [
+        .invalidParameter, .poolMisconfigured, .unsupportedOperation, .clientUnknown, .deviceUnknown,
+    ]
 }

@@ -49,11 +49,13 @@ extension UserPool {
         ["Device": Self.json(try await device(RequestFields(object: request)))]
     }
 
-    /// ListDevices: the confirmed ones.
+    /// ListDevices: the confirmed ones, in pages.
     package func listDevices(_ request: JSONObject) async throws -> JSONObject {
-        let (user, _) = try await signedIn(RequestFields(object: request))
+        let fields = RequestFields(object: request)
+        let page = try Page(fields, token: "PaginationToken")
+        let (user, _) = try await signedIn(fields)
         let devices = try await store.read { try DeviceRecord.confirmed(of: user.sub, in: $0) }
-        return ["Devices": .array(devices.map(Self.json))]
+        return page.answer("Devices", devices.map { ($0.key, Self.json($0)) })
     }
 
     /// The device that the request names, of the access token's user.
