@@ -98,6 +98,20 @@ struct LoginTests {
         #expect(sealed.expiresAt == Fixture.now + 3600)
     }
 
+    @Test("A password that is null is none: where users choose a factor, the app is asked for it")
+    func nullPassword() async throws {
+        var settings = Fixture.settings()
+        settings.choice.factors = [.email, .password]
+        let accounts = try Fixture.accounts(RecordedFetcher(), settings: settings)
+        let choice = await accounts.answer(Fixture.login(["password": .null]))
+        #expect(choice.status == .accepted && choice.json["challenge"] == "SELECT_CHALLENGE")
+        #expect(choice.json["parameters"] == ["methods": ["EMAIL_OTP", "PASSWORD"]])
+        let password = await accounts.answer(Fixture.login(["factor": "PASSWORD", "password": .null]))
+        #expect(password.status == .accepted && password.json["challenge"] == "PASSWORD")
+        let none = try Fixture.accounts(RecordedFetcher())
+        #expect(await none.answer(Fixture.login(["password": .null])).status == .unprocessableContent)
+    }
+
     @Test("A challenge is 202 with what the client needs to answer it")
     func challenge() async throws {
         let asked: JSON = [

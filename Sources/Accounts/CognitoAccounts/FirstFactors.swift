@@ -17,7 +17,7 @@ enum SignInStart: Sendable {
 
     /// By `factor`, and by whether there is a password.
     init(_ fields: inout RequestFields, _ settings: SignInChoiceSettings) {
-        let hasPassword = fields.names.contains { $0.hasSameBytes(as: "password") }
+        let hasPassword = fields.holdsValue("password")
         guard let name = fields.optionalText("factor", atMost: 64, .code) else {
             self = settings.factors.isEmpty || hasPassword ? .password(nil) : .step(.choice)
             return
