@@ -11,6 +11,8 @@ package final class AppleGrantValidation: Sendable {
     /// A day, a little less: rounds are not to drift.
     private static let interval: Int64 = 86_400
     private static let roundLength: Duration = .seconds(60)
+    /// How long after it failed the end of a consent is tried again, in seconds.
+    private static let pause: Int64 = 600
     static let perRound = 120
     private static let atOnce = 4
     private static let requestID = "apple-validation"
@@ -54,7 +56,7 @@ package final class AppleGrantValidation: Sendable {
         }
     }
 
-    /// Whatever fails is asked again a day later, but for the end of a consent, which has to have its effect.
+    /// A consent of which nothing could be learned is asked after a day later.
     private func validate(_ record: AppleTokenRecord) async {
         let opened = try? SealedAppleToken.open(
             record.token, userID: record.userID, clientID: record.clientID, with: grants.sealingKeys)
@@ -89,12 +91,18 @@ package final class AppleGrantValidation: Sendable {
         return true
     }
 
-    /// First the sessions: while the token is there, it is asked again. Where a sign-in has brought another token
-    /// meanwhile, that is a consent of its own, by which everything goes on.
+    /// First the sessions: while the token is there, it is asked again, and soon where they could not be ended. Where a
+    /// sign-in has brought another token meanwhile, that is a consent of its own, by which everything goes on.
     private func endConsent(_ record: AppleTokenRecord, _ open: [UserSessionRecord]) async throws {
         let stored = try await grants.records.appleTokens(of: record.userID)
         guard stored.contains(where: { $0.clientID == record.clientID && $0.token == record.token }) else { return }
-        try await sessions.end(open, requestID: Self.requestID)
+        do {
+            try await sessions.end(open, requestID: Self.requestID)
+        } catch {
+            try await grants.records.replace(
+                record, by: record.token, validatedAt: grants.now() - Self.interval + Self.pause)
+            throw error
+        }
         grants.logger.info(
             "a user withdrew the consent to Sign in with Apple", metadata: ["sessions": .stringConvertible(open.count)])
         try await grants.records.remove(record)

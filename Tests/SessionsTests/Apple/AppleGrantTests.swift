@@ -107,13 +107,22 @@ struct AppleGrantTests {
         #expect(world.fixture.log.lines.contains { $0.contains("could not be validated") })
     }
 
-    @Test("What could not be revoked is still there to be asked after")
+    @Test("What could not be revoked is still there, and asked after again ten minutes later")
     func notRevoked() async throws {
-        let (world, user, _) = try await Self.world(AppleSignInTests.failure("invalid_grant"))
+        let withdrawn = AppleSignInTests.failure("invalid_grant")
+        let (world, user, token) = try await Self.world(withdrawn, withdrawn)
         world.fixture.pass(86_401)
         world.fixture.revocations.isFull.withLock { $0 = true }
         try await Self.round(world)
         #expect(try await world.fixture.users.appleTokens(of: user.id).count == 1)
+        world.fixture.revocations.isFull.withLock { $0 = false }
+        world.fixture.pass(600)
+        try await Self.round(world)
+        #expect(world.fixture.verify(token) != nil, "it is not time yet")
+        world.fixture.pass(1)
+        try await Self.round(world)
+        #expect(world.fixture.verify(token) == nil)
+        #expect(try await world.fixture.users.appleTokens(of: user.id).isEmpty)
     }
 
     @Test("Who is deleted has every consent taken back, or is not deleted")
