@@ -37,8 +37,9 @@ struct DirectCognitoTests {
         let calls = DirectCognitoCalls(
             pools: [pool(fetcher)], flow: AccountFlow(accountGuard), steps: SignInSteps { Fixture.now },
             sessions: sessions ?? DirectSessions { Fixture.now }, shared: shared,
-            revoke: { revocations in revoked.append(revocations) }, forget: { subject, _ in revoked.forget(subject) },
-            revocations: { revocations }, revocationTime: { Fixture.now }, logger: log.logger)
+            revoke: { revocations in try revoked.append(revocations) },
+            forget: { subject, _ in revoked.forget(subject) }, revocations: { revocations },
+            revocationTime: { Fixture.now }, logger: log.logger)
         return await calls.answer(
             DirectCognitoRequest(
                 call: DirectCognitoCall(operation: operation, application: "MyApp/1"), body: body, requestID: "r-1",
@@ -435,9 +436,18 @@ struct DirectCognitoTests {
 
 /// The entries of the revocation list.
 final class Revoked: Sendable {
+    struct NotStored: Error {}
+
+    private let isFailing = Mutex(false)
+    /// Whether no entry can be stored from now on.
+    func fail(_ fails: Bool) { isFailing.withLock { $0 = fails } }
+
     private let list = Mutex<[Revocation]>([])
     var targets: [Revocation.Target] { list.withLock { $0.map(\.target) } }
-    func append(_ revocations: [Revocation]) { list.withLock { $0 += revocations } }
+    func append(_ revocations: [Revocation]) throws {
+        guard !isFailing.withLock({ $0 }) else { throw NotStored() }
+        list.withLock { $0 += revocations }
+    }
 
     private let users = Mutex<[String]>([])
     var forgotten: [String] { users.withLock { $0 } }

@@ -29,17 +29,27 @@ extension DirectCognitoCalls {
     ) async throws(DirectCognitoRefusal) -> CognitoAnswer {
         let known = try await knownSession(call, of: pool)
         let found = known == nil ? try await exchange(call, of: pool) : nil
-        var answer = try await carryOut(call, of: pool, request)
-        if let found, let next = found.successor {
-            // Cognito may have put it in the place of the app's own.
-            var later = call
-            later.input["Token"] = .string(next.exposeText())
-            later.asFormerClient?["Token"] = .string(next.exposeText())
-            let second = try await carryOut(later, of: pool, request)
-            if second.error == nil { answer = .empty }
+        if let found, let digest = call.tokenDigest {
+            // The app may have to repeat the call, and Cognito exchanges no token that it has ended.
+            await noteSession(found.claims, by: digest)
         }
+        // Before the app's own, because only this attempt knows it.
+        let isSuccessorEnded = try await end(found?.successor, inPlaceOf: call, at: pool, request)
+        let answer = try await carryOut(call, of: pool, request)
         call.claims = known ?? found?.claims
-        return answer
+        return isSuccessorEnded ? .empty : answer
+    }
+
+    /// Ends the token that Cognito may have put in the place of the app's own.
+    private func end(
+        _ successor: Secret?, inPlaceOf call: TranslatedCall, at pool: DirectCognitoPool,
+        _ request: DirectCognitoRequest
+    ) async throws(DirectCognitoRefusal) -> Bool {
+        guard let successor else { return false }
+        var call = call
+        call.input["Token"] = .string(successor.exposeText())
+        call.asFormerClient?["Token"] = .string(successor.exposeText())
+        return try await carryOut(call, of: pool, request).error == nil
     }
 
     private func knownSession(
