@@ -32,14 +32,15 @@ struct DirectCognitoTests {
     static func answer(
         _ fetcher: RecordedFetcher, _ operation: String?, _ body: [UInt8], log: CapturedLog = CapturedLog(),
         accountGuard: any AccountGuard = RecordedCalls(), revoked: Revoked = Revoked(),
-        sessions: DirectSessions? = nil, shared: SharedValues? = nil, revocations: RevocationList = .empty
+        sessions: DirectSessions? = nil, shared: SharedValues? = nil, revocations: RevocationList = .empty,
+        revocationTime: Int64 = Fixture.now
     ) async -> DirectCognitoReply {
         let calls = DirectCognitoCalls(
             pools: [pool(fetcher)], flow: AccountFlow(accountGuard), steps: SignInSteps { Fixture.now },
             sessions: sessions ?? DirectSessions { Fixture.now }, shared: shared,
             revoke: { revocations in try revoked.append(revocations) },
             forget: { subject, _ in revoked.forget(subject) }, revocations: { revocations },
-            revocationTime: { Fixture.now }, logger: log.logger)
+            revocationTime: { revocationTime }, logger: log.logger)
         return await calls.answer(
             DirectCognitoRequest(
                 call: DirectCognitoCall(operation: operation, application: "MyApp/1"), body: body, requestID: "r-1",

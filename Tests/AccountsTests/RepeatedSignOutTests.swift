@@ -1,7 +1,9 @@
+import Cognito
 import Encoding
 import HTTPClient
 import HTTPTypes
 import Pipeline
+import Synchronization
 import TestSupport
 import Testing
 
@@ -16,9 +18,12 @@ struct RepeatedSignOutTests {
     private let revoked = Revoked()
 
     private func send(
-        _ operation: String, _ body: JSONObject, _ fetcher: RecordedFetcher
+        _ operation: String, _ body: JSONObject, _ fetcher: RecordedFetcher, revocations: RevocationList = .empty,
+        at time: Int64 = Fixture.now
     ) async -> DirectCognitoReply {
-        await DirectCognitoTests.answer(fetcher, operation, body.encoded(), revoked: revoked, sessions: sessions)
+        await DirectCognitoTests.answer(
+            fetcher, operation, body.encoded(), revoked: revoked, sessions: sessions, revocations: revocations,
+            revocationTime: time)
     }
 
     // MARK: Of one session
@@ -54,5 +59,90 @@ struct RepeatedSignOutTests {
         #expect(await send("RevokeToken", Self.oneSession, fetcher).status == .ok)
         #expect(await fetcher.bodies.dropFirst().map { $0["Token"] } == ["provider-refresh-token", "r", "r"])
         #expect(revoked.targets == [.originID("origin-1")])
+    }
+
+    // MARK: Of all sessions
+
+    private static let allSessions: JSONObject = [
+        "AccessToken": .string(
+            Fixture.jwt([
+                "iss": .string(Fixture.issuer), "client_id": .string(Fixture.clientID),
+                "sub": .string(Fixture.username), "origin_jti": "origin-1",
+            ]))
+    ]
+    /// Sign-ins since the first attempt are spared.
+    private static let ended: [Revocation.Target] = [
+        .subject(Fixture.username, before: Fixture.now - 1), .originID("origin-1"),
+    ]
+
+    private static func refused(_ message: String) -> Result<FetchResponse, FetchError> {
+        .success(Fixture.failure("NotAuthorizedException", message))
+    }
+    private static let revokedToken = refused("Access Token has been revoked")
+
+    @Test("A revoked token is done with when Cognito's response to GlobalSignOut was lost, and once only")
+    func lostGlobalSignOut() async throws {
+        let fetcher = RecordedFetcher([Self.lost, Self.revokedToken, Self.revokedToken])
+        #expect(await send("GlobalSignOut", Self.allSessions, fetcher).status == .serviceUnavailable)
+        #expect(revoked.targets.isEmpty)
+        let reply = await send("GlobalSignOut", Self.allSessions, fetcher, at: Fixture.now + 60)
+        #expect(reply.status == .ok && reply.body == Array("{}".utf8) && reply.subject == Fixture.username)
+        #expect(revoked.targets == Self.ended)
+        let third = await send("GlobalSignOut", Self.allSessions, fetcher, at: Fixture.now + 90)
+        #expect(third.status == .badRequest)
+        #expect(revoked.targets == Self.ended)
+    }
+
+    @Test(
+        "Nothing ends by the repetition of a lost call that does not show it was carried out",
+        arguments: [
+            ("GlobalSignOut", "GlobalSignOut", "Invalid Access Token"),
+            ("GetUser", "GlobalSignOut", "Access Token has been revoked"),
+            ("DeleteUser", "GlobalSignOut", "Access Token has been revoked"),
+            ("DeleteUser", "DeleteUser", "Access Token has been revoked"),
+        ])
+    func notShown(lost: String, repeated: String, message: String) async throws {
+        let fetcher = RecordedFetcher([Self.lost, Self.refused(message)])
+        #expect(await send(lost, Self.allSessions, fetcher).status == .serviceUnavailable)
+        #expect(await send(repeated, Self.allSessions, fetcher).status == .badRequest)
+        #expect(revoked.targets.isEmpty && revoked.forgotten.isEmpty)
+    }
+
+    @Test(
+        "A repetition only ends the access tokens, where the first attempt could not",
+        arguments: ["GlobalSignOut", "DeleteUser"])
+    func onlyAccessTokens(operation: String) async throws {
+        let fetcher = RecordedFetcher([Self.done, Self.revokedToken])
+        revoked.fail(true)
+        #expect(await send(operation, Self.allSessions, fetcher).status == .serviceUnavailable)
+        revoked.fail(false)
+        // A revocation that cannot be stored counts in this process all the same.
+        let list = RevocationList.empty.adding(
+            Self.ended.map { Revocation(issuer: Fixture.issuer, $0, endsAt: Fixture.now + 86_400) })
+        let reply = await send(operation, Self.allSessions, fetcher, revocations: list, at: Fixture.now + 60)
+        #expect(reply.status == .ok)
+        #expect(revoked.targets == Self.ended)
+        #expect(await fetcher.operations == [operation])
+        // From then on the token is a revoked one.
+        let third = await send(operation, Self.allSessions, fetcher, revocations: list)
+        #expect(third.status == .badRequest)
+        #expect(await fetcher.operations == [operation, "GetUser"])
+    }
+
+    @Test("An attempt is known for ten minutes, by its operation and its token")
+    func attempts() {
+        let time = Mutex<Int64>(0)
+        let attempts = UnfinishedSignOuts { time.withLock { $0 } }
+        var call = TranslatedCall("GlobalSignOut", [:])
+        call.tokenDigest = "d"
+        attempts.note(UnfinishedSignOuts.Attempt(isCarriedOut: true, time: 7), of: call)
+        var (otherToken, otherOperation) = (call, call)
+        otherToken.tokenDigest = "e"
+        otherOperation.operation = "DeleteUser"
+        time.withLock { $0 = 599 }
+        #expect(attempts.attempt(of: call)?.time == 7)
+        #expect(attempts.attempt(of: otherToken) == nil && attempts.attempt(of: otherOperation) == nil)
+        time.withLock { $0 = 600 }
+        #expect(attempts.attempt(of: call) == nil)
     }
 }

@@ -11,16 +11,16 @@ extension DirectCognitoCalls {
         _ call: TranslatedCall, of pool: DirectCognitoPool, _ request: DirectCognitoRequest
     ) async throws(DirectCognitoRefusal) -> CognitoAnswer {
         if call.claims != nil, revocations().isTooOld { throw .unavailable(.request(.revocationsUnavailable)) }
+        // Only the access tokens are left to be ended. The call's own may be on the list already.
+        if sessions.unfinishedSignOuts.attempt(of: call)?.isCarriedOut == true { return .empty }
         if isRevoked(call.claims, of: pool) { return try await refuseRevoked(call, of: pool) }
         if isMade(call, at: pool) { return .empty }
-        var answer = try await send(call.operation, call.input, to: pool)
+        var answer =
+            call.endsAllSessions
+            ? try await endAllSessions(call, at: pool) : try await send(call.operation, call.input, to: pool)
         if let former = call.asFormerClient, answer.isRefusedToken {
             let second = try await send(call.operation, former, to: pool)
             if second.error == nil { answer = second }
-        }
-        if answer.error?.kind == .userNotFound, ExactText(call.operation) == "DeleteUser" {
-            // Deleted by an earlier attempt, whose response was lost.
-            answer = .empty
         }
         if let error = answer.error { try check(error, call, request) }
         // A refresh token says nothing by itself, but what it is exchanged for does.
@@ -72,6 +72,38 @@ extension DirectCognitoCalls {
         }
     }
 
+    /// Has Cognito end all sessions of a user, and notes the attempt until the access tokens have ended too.
+    private func endAllSessions(
+        _ call: TranslatedCall, at pool: DirectCognitoPool
+    ) async throws(DirectCognitoRefusal) -> CognitoAnswer {
+        let attempts = sessions.unfinishedSignOuts
+        let lost = attempts.attempt(of: call)
+        let answer: CognitoAnswer
+        do throws(DirectCognitoRefusal) {
+            answer = try await send(call.operation, call.input, to: pool)
+        } catch {
+            attempts.note(UnfinishedSignOuts.Attempt(isCarriedOut: false, time: revocationTime()), of: call)
+            throw error
+        }
+        guard let time = endTime(answer, to: call, after: lost) else { return answer }
+        attempts.note(UnfinishedSignOuts.Attempt(isCarriedOut: true, time: time), of: call)
+        return answer.error == nil ? answer : .empty
+    }
+
+    /// The time at which the user's sessions have ended; nil where they go on.
+    ///
+    /// - Parameter lost: an earlier attempt whose response was lost.
+    private func endTime(
+        _ answer: CognitoAnswer, to call: TranslatedCall, after lost: UnfinishedSignOuts.Attempt?
+    ) -> Int64? {
+        guard let error = answer.error else { return revocationTime() }
+        if ExactText(call.operation) == "DeleteUser" {
+            // Deleted by an earlier attempt. A revoked token does not show that.
+            return error.kind == .userNotFound ? revocationTime() : nil
+        }
+        return answer.isRevokedAccessToken ? lost?.time : nil
+    }
+
     /// A sign-in that the guard lets not count: nobody gets its tokens, and the refresh token ends at Cognito.
     func takeBack(_ refreshToken: Secret?, from pool: DirectCognitoPool) async {
         guard let refreshToken else { return }
@@ -90,10 +122,8 @@ extension DirectCognitoCalls {
     /// user who is gone nothing is kept.
     func endTokens(of call: TranslatedCall, at pool: DirectCognitoPool) async throws(DirectCognitoRefusal) {
         let isOfOneSession = ExactText(call.operation) == "RevokeToken"
-        guard isOfOneSession || call.operation.isOne(of: ["GlobalSignOut", "DeleteUser"]),
-            let subject = call.claimed.subject
-        else { return }
-        let now = revocationTime()
+        guard isOfOneSession || call.endsAllSessions, let subject = call.claimed.subject else { return }
+        let time = sessions.unfinishedSignOuts.attempt(of: call)?.time ?? revocationTime()
         if ExactText(call.operation) == "DeleteUser" {
             do {
                 try await forget(subject, pool.settings.poolID)
@@ -103,16 +133,17 @@ extension DirectCognitoCalls {
         }
         // A new sign-in in this very second is not meant.
         let targets =
-            (isOfOneSession ? [] : [Revocation.Target.subject(subject, before: now - 1)])
+            (isOfOneSession ? [] : [Revocation.Target.subject(subject, before: time - 1)])
             + [call.claimed.originID].compactMap { $0 }.map { .originID($0) }
         // A pool that cannot revoke tokens gives them no `origin_jti`.
         guard !targets.isEmpty else { return }
         do {
             // A day is the longest that Cognito lets an access token live; a minute more for clocks that differ.
-            try await revoke(targets.map { Revocation(issuer: pool.settings.issuer, $0, endsAt: now + 86_400 + 60) })
+            try await revoke(targets.map { Revocation(issuer: pool.settings.issuer, $0, endsAt: time + 86_400 + 60) })
         } catch {
             throw .unavailable(.account(.sessionRecordsUnavailable))
         }
+        sessions.unfinishedSignOuts.finish(call)
     }
 
     /// Throws the gateway's own errors as such, so that they never look like the caller's.

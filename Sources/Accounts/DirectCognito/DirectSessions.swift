@@ -18,6 +18,7 @@ package final class DirectSessions: Sendable {
     private let table: Locked<ExpiringTable<JSONObject>>
     private let records: (any DirectSessionRecords)?
     private let unshared: UnsharedSessions
+    let unfinishedSignOuts: UnfinishedSignOuts
     private let now: @Sendable () -> Int64
 
     /// - Parameters:
@@ -30,6 +31,7 @@ package final class DirectSessions: Sendable {
     ) {
         table = Locked(ExpiringTable(capacity: capacity))
         unshared = UnsharedSessions(capacity: capacity, pause: pause)
+        unfinishedSignOuts = UnfinishedSignOuts(now: now)
         self.records = records
         self.now = now
     }

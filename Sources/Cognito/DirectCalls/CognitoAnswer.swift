@@ -81,6 +81,13 @@ package struct CognitoAnswer: Sendable {
         } ?? false
     }
 
+    /// The refusal of an access token that Cognito has given and revoked. A token that is none gets another message.
+    package var isRevokedAccessToken: Bool {
+        guard let error, error.kind == .tokenRevoked else { return false }
+        let message = error.message.asciiLowercased
+        return message.holds("access token") && message.holds("revoked")
+    }
+
     /// As for a wrong password, where nobody's password was tried in the place of the account's.
     package mutating func speakAsWrongPassword() {
         guard error == nil || error?.kind == .userNotFound else { return }
