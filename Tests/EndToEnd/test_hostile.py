@@ -236,7 +236,7 @@ def test_without_descriptors_accepting_pauses_and_recovers(start_gateway, own_re
     wait_until(lambda: len(os.listdir(f"/proc/{gateway.process.pid}/fd")) <= 72, "the reserve to be free")
     # It stays so when accepting is tried again and again.
     assert [rests() for _ in range(3)] == [True] * 3
-    # Who watches the gateway gets its answers.
+    # Those who watch the gateway get their answers.
     assert gateway.admin("/healthz")[0] == 200
     for client in clients:
         client.close()

@@ -34,7 +34,7 @@ extension Wiring {
         var admin = listener(settings.admin.listen, tls.removeLast(), settings)
         // The operator decides on the clients of this listener, which may well be one proxy.
         admin.connectionsPerAddress = .max
-        // Whoever watches the gateway gets some of the descriptors that clients leave.
+        // Probes and scrapes get some of the descriptors that clients leave.
         admin.descriptorReserve /= 4
         let clients = zip(settings.listeners, tls).map { listener, tls in
             var made = self.listener(listener, tls, settings)
