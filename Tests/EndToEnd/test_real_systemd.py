@@ -64,14 +64,33 @@ def test_a_reload_that_fails_says_so_and_why(machine):
     assert machine.property(UNIT, "Result") == "success"
 
 
-def test_a_reload_reads_the_credentials_that_systemd_loads(machine):
-    machine.write("/secrets/admin", "0123456789abcdef0123456789abcdef\n", 0o600)
+BEFORE, AFTER = "0123456789abcdef0123456789abcdef", "fedcba9876543210fedcba9876543210"
+
+
+def accepted(machine: Systemd) -> dict[str, bool]:
+    """Which of the two admin tokens the gateway accepts."""
+    curl = ["curl", "--silent", "--noproxy", "*", "--output", "/dev/null", "--write-out", "%{http_code}"]
+    call = [*curl, "http://127.0.0.1:9901/status", "--header"]
+    statuses = {token: machine.checked(*call, f"Authorization: Bearer {token}") for token in (BEFORE, AFTER)}
+    assert set(statuses.values()) <= {"200", "401"}, statuses
+    return {token: status == "200" for token, status in statuses.items()}
+
+
+def test_a_reload_reads_the_credentials_that_systemd_has_loaded_and_a_restart_loads_them_anew(machine):
+    machine.write("/secrets/admin", f"{BEFORE}\n", 0o600)
     machine.write(f"/etc/systemd/system/{UNIT}.d/credentials.conf", "[Service]\nLoadCredential=admin:/secrets/admin\n")
     machine.write(SETTINGS, GOOD + 'admin: {token: "file:${CREDENTIALS_DIRECTORY}/admin"}\n')
     machine.checked("systemctl", "daemon-reload")
     machine.checked("systemctl", "start", UNIT)
     machine.checked("systemctl", "reload", UNIT)
     wait_until(lambda: "configuration reloaded" in log(machine), "the gateway to reload")
+    # systemd has made a copy at the start.
+    machine.write("/secrets/admin", f"{AFTER}\n", 0o600)
+    machine.checked("systemctl", "reload", UNIT)
+    wait_until(lambda: log(machine).count("configuration reloaded") == 2, "the gateway to reload again")
+    assert accepted(machine) == {BEFORE: True, AFTER: False}
+    machine.checked("systemctl", "restart", UNIT)
+    assert accepted(machine) == {BEFORE: False, AFTER: True}
     # As the service's user, who may not read what root may.
     machine.write(SETTINGS, GOOD + 'admin: {token: "file:/secrets/admin"}\n')
     assert machine.run("systemctl", "reload", UNIT).returncode != 0
