@@ -1,8 +1,11 @@
 """The service under systemd itself: what `systemctl` tells the operator of it."""
 
+import json
+
 import pytest
 from harness.deployment import DEPLOY, needs_root
 from harness.process import wait_until
+from harness.replicas import SEALING_KEY
 from harness.sanitizer import SANITIZER
 from harness.systemd import Systemd
 
@@ -94,3 +97,20 @@ def test_a_reload_reads_the_credentials_that_systemd_has_loaded_and_a_restart_lo
     # As the service's user, who may not read what root may.
     machine.write(SETTINGS, GOOD + 'admin: {token: "file:/secrets/admin"}\n')
     assert machine.run("systemctl", "reload", UNIT).returncode != 0
+
+
+def test_a_database_that_is_away_is_tried_until_it_is_back(machine):
+    # Nothing listens on this machine's own loopback.
+    state = {"postgres": {"url": "postgresql://gatehouse@127.0.0.1:5432/gatehouse", "sealing_keys": [f"1:{SEALING_KEY}"]}}
+    machine.write(SETTINGS, GOOD + f"state: {json.dumps(state)}\n")
+    machine.write(f"/etc/systemd/system/{UNIT}.d/restart.conf", "[Service]\nRestartSec=100ms\n")
+    machine.checked("systemctl", "daemon-reload")
+    machine.checked("systemctl", "start", "--no-block", UNIT)
+    # systemd's own limit is five starts in ten seconds.
+    wait_until(lambda: int(machine.property(UNIT, "NRestarts")) > 6, "the service to be started again and again", 60)
+    assert "state.postgres.url" in log(machine)
+    wait_until(lambda: machine.property(UNIT, "ActiveState") == "activating", "the next start")
+    # In one step: a start may read the file at any moment.
+    machine.write(f"{SETTINGS}.new", GOOD)
+    machine.checked("mv", f"{SETTINGS}.new", SETTINGS)
+    wait_until(lambda: machine.property(UNIT, "ActiveState") == "active", "the service to run")
