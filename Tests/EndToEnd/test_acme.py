@@ -1,5 +1,6 @@
 """Certificates from an ACME directory: Pebble, Let's Encrypt's server for tests, and directories that misbehave."""
 
+import base64
 import hashlib
 import json
 import re
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from cryptography import x509
-from harness import raw
+from harness import documentation, raw
 from harness.acme import Directory, Pebble
 from harness.certificates import Authority
 from harness.gateway import Gateway, check, gateway_config
@@ -219,6 +220,22 @@ def test_several_gateways_share_one_order(make_pebble, start_gateway, own_cluste
     assert sum(log.count("certificate obtained") for log in logs()) == 1, logs()
     stored = own_cluster.primary.sql("SELECT encode(sealed, 'escape') FROM acme_state")
     assert "PRIVATE KEY" not in str(stored) and str(stored[0][0]).startswith("v2.1.")
+
+
+def test_a_lost_key_that_sealed_the_certificates_is_replaced_as_the_runbook_says(
+    make_pebble, start_gateway, own_cluster, postgres_password
+):
+    pebble = make_pebble()
+    before = Site(pebble, start_gateway, "api.test", state=postgres_state(own_cluster.ports, postgres_password))
+    number = before.wait_for("api.test")["serialNumber"]
+    assert before.gateway.stop() == 0
+    chapter = documentation.text("runbook-postgres.md").partition("### If the key that seals is lost")[2]
+    for statement in re.findall(r"`(DELETE FROM [^`]*)`", chapter):
+        own_cluster.primary.sql(statement)
+    key = base64.b64encode(b"k" * 32).decode()
+    state = postgres_state(own_cluster.ports, postgres_password, sealing_keys=[f"2:{key}"])
+    after = Site(pebble, start_gateway, "api.test", state=state)
+    assert after.wait_for("api.test")["serialNumber"] != number
 
 
 def test_a_handshake_without_a_certificate_fails_at_once(make_pebble, start_gateway):

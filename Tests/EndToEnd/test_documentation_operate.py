@@ -15,7 +15,7 @@ import websockets.sync.server
 from harness import documentation, raw, sanitizer
 from harness.certificates import Authority
 from harness.deployment import DEPLOY, Root, needs_root
-from harness.gateway import REPOSITORY, check
+from harness.gateway import REPOSITORY, check, gatehouse
 from harness.process import wait_until
 from harness.sessions import State, session_settings
 
@@ -247,6 +247,47 @@ def test_the_commands_work_as_written_and_leave_the_state_to_the_service(page, t
         run(*words, *(["--now"] if "rotate" in words else []))
     made = list(root.state.iterdir())
     assert made and all((path.stat().st_uid, path.stat().st_gid) == ACCOUNT for path in made)
+
+
+def test_after_a_leak_no_key_of_before_is_in_use(tmp_path):
+    state, leaked = tmp_path / "state", tmp_path / "leaked-keys"
+    state.mkdir(mode=0o700)
+    config = tmp_path / "gatehouse.yaml"
+    config.write_text(SETTINGS.replace("/var/lib/gatehouse", str(state)))
+
+    def sealing_keys() -> list[str]:
+        result = gatehouse("keys", "list", "--config", config, "--purpose", "sealing", "--json")
+        assert result.returncode == 0, result.stderr
+        return [key["id"] for key in json.loads(result.stdout)["keys"]]
+
+    for purpose in ("assertion", "session", "audit", "limits"):
+        assert gatehouse("keys", "generate", "--config", config, "--purpose", purpose).returncode == 0
+    # An early version's, and those of certificates.
+    secrets = {"sealing.key": bytes(range(32)), "acme.json": b'{"acme": 1, "certificates": [], "failures": [], "pending": []}'}
+    for name, contents in secrets.items():
+        (state / name).touch(mode=0o600)
+        (state / name).write_bytes(contents)
+    before = sealing_keys()
+    assert len(before) == 1
+    keys = {path.name for path in state.iterdir() if path.name in secrets or path.name.endswith("-keys.json")}
+    assert len(keys) == 6
+
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name, script in {"sudo": 'exec "$@"', "systemctl": ":"}.items():
+        (programs / name).write_text(f"#!/bin/sh\n{script}\n")
+        (programs / name).chmod(0o755)
+    block = documentation.block("state.md", "replace-all-keys")
+    block = block.replace("/var/lib/gatehouse", str(state)).replace("/root/", f"{tmp_path}/")
+    environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
+    done = subprocess.run(["bash", "-ec", block], env=environment, capture_output=True, text=True, timeout=30)
+    assert (done.returncode, done.stderr) == (0, "")
+
+    assert keys <= {path.name for path in leaked.iterdir()} and leaked.stat().st_mode & 0o777 == 0o700
+    assert not keys & {path.name for path in state.iterdir()}
+    assert sealing_keys() == []
+    assert gatehouse("keys", "generate", "--config", config, "--purpose", "sealing").returncode == 0
+    assert not set(before) & set(sealing_keys())
 
 
 # ---- Examples
