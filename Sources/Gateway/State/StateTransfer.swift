@@ -40,20 +40,37 @@ package struct StateTransfer: Sendable {
         return try await put(source, rings, replaces: replaces, report: report)
     }
 
-    /// Puts the records of a backup in the place of those in PostgreSQL, and with `withKeys` its keys too.
+    /// Puts the records of a backup in the place of those in PostgreSQL, and with `withKeys` its keys too. The backup
+    /// stays as it is, also one of an earlier version.
     ///
     /// - Returns: what was done, in words.
     package func restore(
         from copy: String, withKeys: Bool, replaces: Bool, report: @escaping @Sendable (Int) -> Void
     ) async throws -> String {
-        let copies = StoreCopies(settings)
-        let found = try await copies.check(copy)
-        guard found.isGood, found.schema == .current else {
-            throw StartupError(description: "\(copy): is damaged, or of another version; see gatehouse store check")
+        let found = try await StoreCopies(settings).check(copy)
+        if case .newer(let unknown) = found.schema {
+            throw StartupError(description: "\(copy): cannot be restored: \(StoreError.newerSchema(unknown))")
+        }
+        guard found.isGood else {
+            throw StartupError(description: "\(copy): is damaged; see gatehouse store check")
         }
         let rings = withKeys ? try await StoreCopies.keyRings(in: copy) : [:]
         guard !withKeys || !rings.isEmpty else { throw StartupError(description: "\(copy): holds no keys") }
-        return try await put(try Store(reading: copy), rings, replaces: replaces, report: report)
+        let work = "\(GatewayStore.path(in: settings.stateDirectory)).migrated"
+        // Left behind by one that was killed.
+        try removeIfThere(work)
+        defer { try? removeIfThere(work) }
+        let source = try found.schema == .current ? Store(reading: copy) : migrated(copy, in: work)
+        return try await put(source, rings, replaces: replaces, report: report)
+    }
+
+    /// A copy of the backup with the current schema, in a directory that is made for it: a change of the schema makes
+    /// further files beside a database.
+    private func migrated(_ copy: String, in directory: String) throws -> Store {
+        for path in [settings.stateDirectory, directory] { try StateDirectory(path: path).make() }
+        let path = GatewayStore.path(in: directory)
+        try Store(reading: copy).copy(to: path) { nil }
+        return try GatewayStore.make(at: path)
     }
 
     private func put(

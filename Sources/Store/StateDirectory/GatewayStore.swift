@@ -54,7 +54,7 @@ package enum GatewayStore {
         }
     }
 
-    /// Makes an empty database with the current schema.
+    /// Opens a database that no gateway uses, or makes an empty one, and brings it to the current schema.
     package static func make(at path: String) throws -> Store { try Store(path: path, migrations: migrations) }
 
     /// Opens it to serve.

@@ -1,0 +1,78 @@
+"""`gatehouse store` between files and the database that several gateways share."""
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from harness.gateway import gatehouse, gateway_config
+from harness.replicas import postgres_state
+
+
+class Place:
+    """The configuration of a gateway that does not run, and the commands with it."""
+
+    def __init__(self, directory: Path, name: str, changes: dict):
+        self.config = gateway_config(directory, "http://127.0.0.1:1", "http://127.0.0.1:1/keys", changes=changes)
+        self.state = Path(self.config["state_directory"])
+        self._path = directory / f"{name}.yaml"
+        self._path.write_text(json.dumps(self.config))
+
+    def run(self, *command: object):
+        return gatehouse(*command, "--config", self._path)
+
+    def checked(self, *command: object) -> None:
+        result = self.run(*command)
+        assert result.returncode == 0, (command, result.stderr)
+
+
+@pytest.fixture
+def directory(tmp_path):
+    return Place(tmp_path, "directory", {})
+
+
+@pytest.fixture
+def shared(tmp_path, cluster, postgres_password):
+    """With the state directory of `directory`."""
+    return Place(tmp_path, "shared", {"state": postgres_state(cluster.ports, postgres_password)})
+
+
+def execute(path: Path, *statements: str) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as database:
+        for statement in statements:
+            database.execute(statement)
+
+
+def backup(directory: Place, path: Path, *options: str) -> Path:
+    """One with a revocation."""
+    directory.checked("revoke", "--issuer", "own", "--jti", path.stem)
+    directory.checked("store", "backup", *options, path)
+    return path
+
+
+def test_a_backup_of_an_earlier_version_is_restored_and_stays_as_it_is(directory, shared, cluster, tmp_path):
+    directory.checked("keys", "generate", "--purpose", "audit")
+    older = backup(directory, tmp_path / "older.sqlite", "--with-keys")
+    # The last step of the schema, and what it made.
+    execute(older, "DROP TABLE password_changes", "DELETE FROM grdb_migrations WHERE identifier = 'password-changes-1'")
+    before, files = older.read_bytes(), set(shared.state.iterdir())
+    shared.checked("store", "restore", "--with-keys", "--replace", older)
+    assert cluster.primary.sql("SELECT value FROM revocations") == [["older"]]
+    assert cluster.primary.value("SELECT count(*) FROM key_rings WHERE purpose = 'audit'") == "1"
+    assert older.read_bytes() == before and set(shared.state.iterdir()) == files
+
+
+def test_a_backup_that_cannot_be_used_is_refused_with_the_reason(directory, shared, tmp_path):
+    path = backup(directory, tmp_path / "refused.sqlite")
+    good = path.read_bytes()
+
+    def refusal() -> str:
+        result = shared.run("store", "restore", "--replace", path)
+        assert result.returncode == 1
+        return result.stderr
+
+    execute(path, "INSERT INTO grdb_migrations VALUES ('newer-1')")
+    assert "written by a newer version of gatehouse, which knows newer-1" in refusal()
+    path.write_bytes(good[:4096] + b"\0" * 4096 + good[8192:])
+    assert "is damaged" in refusal()
