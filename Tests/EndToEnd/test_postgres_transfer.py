@@ -76,3 +76,14 @@ def test_a_backup_that_cannot_be_used_is_refused_with_the_reason(directory, shar
     assert "written by a newer version of gatehouse, which knows newer-1" in refusal()
     path.write_bytes(good[:4096] + b"\0" * 4096 + good[8192:])
     assert "is damaged" in refusal()
+
+
+def test_a_backup_does_not_make_the_directory_that_is_missing(shared, tmp_path):
+    copy = tmp_path / "mount" / "monday.sqlite"
+    result = shared.run("store", "backup", copy)
+    assert result.returncode == 1 and f"{copy}: there is no directory {copy.parent}" in result.stderr
+    assert not copy.parent.exists()
+    copy.parent.mkdir()
+    shared.checked("store", "backup", copy)
+    again = shared.run("store", "backup", copy)
+    assert again.returncode == 1 and "is there already" in again.stderr

@@ -120,7 +120,8 @@ package struct StateTransfer: Sendable {
         let copy = "\(path).transferred"
         try removeIfThere(copy)
         defer { try? removeIfThere(copy) }
-        let counts = try await write(source, to: copy, withKeys: true, report: report)
+        let counts = try await write(
+            source, to: copy, in: settings.stateDirectory, withKeys: true, report: report)
         _ = try await StoreCopies(settings).restore(from: copy, withKeys: true)
         return "\(Self.words(counts)) and the keys are in \(settings.stateDirectory) now"
     }
@@ -131,17 +132,16 @@ package struct StateTransfer: Sendable {
     package func backUp(
         to copy: String, withKeys: Bool, report: @escaping @Sendable (Int) -> Void
     ) async throws -> String {
-        guard !FileManager.default.fileExists(atPath: copy) else {
-            throw StartupError(description: "\(copy): is there already")
-        }
+        let directory = try StoreCopies.directory(forNew: copy)
         let source = try await GatewayState.openPostgres(state, settings)
-        let counts = try await write(source, to: copy, withKeys: withKeys, report: report)
+        let counts = try await write(source, to: copy, in: directory, withKeys: withKeys, report: report)
         let keys = withKeys ? "with the gateways' keys; keep it as secret as they are" : "without keys"
         return "\(copy): written, \(Self.words(counts)), \(keys)"
     }
 
     private func write(
-        _ source: PostgresState, to copy: String, withKeys: Bool, report: @escaping @Sendable (Int) -> Void
+        _ source: PostgresState, to copy: String, in directory: String, withKeys: Bool,
+        report: @escaping @Sendable (Int) -> Void
     ) async throws -> [(table: String, count: Int)] {
         let (work, partial) = ("\(copy).work", "\(copy).partial")
         let remains = [work, "\(work)-wal", "\(work)-shm", partial]
@@ -164,13 +164,9 @@ package struct StateTransfer: Sendable {
         try target.close()
         try await source.close()
         try FileManager.default.moveItem(atPath: partial, toPath: copy)
-        try keepName(of: copy)
+        // The name outlasts a loss of power.
+        try StateDirectory(path: directory).sync()
         return counts
-    }
-
-    /// Returns when the file's name outlasts a loss of power.
-    private func keepName(of path: String) throws {
-        try StateDirectory(path: URL(filePath: path).deletingLastPathComponent().path).sync()
     }
 
     // MARK: The schema

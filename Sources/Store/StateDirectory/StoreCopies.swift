@@ -24,17 +24,9 @@ package struct StoreCopies: Sendable {
     /// - Parameter withKeys: whether the copy holds the keys of the state directory too.
     /// - Returns: what was done, in words.
     package func backUp(to copy: String, withKeys: Bool) throws -> String {
-        guard !FileManager.default.fileExists(atPath: copy) else {
-            throw StartupError(description: "\(copy): is there already")
-        }
+        let directory = try Self.directory(forNew: copy)
         guard FileManager.default.fileExists(atPath: path) else {
             throw StartupError(description: "\(path): is not there")
-        }
-        // A mount that isn't there is not to be made up for on the disk below.
-        let directory = URL(filePath: copy).deletingLastPathComponent().path
-        var isDirectory = false
-        guard FileManager.default.fileExists(atPath: directory, isDirectory: &isDirectory), isDirectory else {
-            throw StartupError(description: "\(copy): there is no directory \(directory)")
         }
         let partial = copy + Self.partialEnd
         var keys: [(name: String, contents: [UInt8])] = []
@@ -58,6 +50,22 @@ package struct StoreCopies: Sendable {
         return withKeys
             ? "\(copy): written, with the keys of \(names.isEmpty ? "no file" : names); keep it as secret as they are"
             : "\(copy): written, without keys: what is sealed in it is of use with those of the state directory only"
+    }
+
+    /// The directory of a backup that is about to be written.
+    ///
+    /// - Throws: ``StartupError`` for a file that is there, and for a directory that is not: a missing mount must not be
+    ///   made up for on the disk below.
+    package static func directory(forNew copy: String) throws(StartupError) -> String {
+        guard !FileManager.default.fileExists(atPath: copy) else {
+            throw StartupError(description: "\(copy): is there already")
+        }
+        let directory = URL(filePath: copy).deletingLastPathComponent().path
+        var isDirectory = false
+        guard FileManager.default.fileExists(atPath: directory, isDirectory: &isDirectory), isDirectory else {
+            throw StartupError(description: "\(copy): there is no directory \(directory)")
+        }
+        return directory
     }
 
     private func keyFiles() throws -> [(name: String, contents: [UInt8])] {
