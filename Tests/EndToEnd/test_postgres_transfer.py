@@ -85,5 +85,6 @@ def test_a_backup_does_not_make_the_directory_that_is_missing(shared, tmp_path):
     assert not copy.parent.exists()
     copy.parent.mkdir()
     shared.checked("store", "backup", copy)
+    assert [path.name for path in copy.parent.iterdir()] == [copy.name], "nothing else is left there"
     again = shared.run("store", "backup", copy)
     assert again.returncode == 1 and "is there already" in again.stderr

@@ -67,7 +67,7 @@ package struct StateTransfer: Sendable {
     /// A copy of the backup with the current schema, in a directory that is made for it: a change of the schema makes
     /// further files beside a database.
     private func migrated(_ copy: String, in directory: String) throws -> Store {
-        for path in [settings.stateDirectory, directory] { try StateDirectory(path: path).make() }
+        try StateDirectory(path: settings.stateDirectory).make()
         let path = GatewayStore.path(in: directory)
         try Store(reading: copy).copy(to: path) { nil }
         return try GatewayStore.make(at: path)
@@ -143,12 +143,13 @@ package struct StateTransfer: Sendable {
         _ source: PostgresState, to copy: String, in directory: String, withKeys: Bool,
         report: @escaping @Sendable (Int) -> Void
     ) async throws -> [(table: String, count: Int)] {
+        // A directory and a file: there are further files beside a database.
         let (work, partial) = ("\(copy).work", "\(copy).partial")
-        let remains = [work, "\(work)-wal", "\(work)-shm", partial]
+        let remains = [work, partial]
         // Left behind by one that was killed.
         for path in remains { try removeIfThere(path) }
         defer { for path in remains { try? removeIfThere(path) } }
-        let target = try GatewayStore.make(at: work)
+        let target = try GatewayStore.make(at: GatewayStore.path(in: work))
         let counts = try await source.store.copy(to: target, report: report)
         var keys: [(name: String, contents: [UInt8])]?
         if withKeys {
