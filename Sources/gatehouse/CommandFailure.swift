@@ -38,6 +38,7 @@ struct CommandFailure: Error {
     init?(_ error: any Error) {
         switch error {
         case let failure as CommandFailure: self = failure
+        case let errors as SettingsErrors: self.init(errors, in: errors.errors.first?.file ?? "")
         case let error as StartupError: self.init("\(error)")
         case let error as KeyFileError: self.init("\(error)")
         case let error as SharedKeyError: self.init("\(error)")

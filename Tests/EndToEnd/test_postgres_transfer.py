@@ -1,4 +1,4 @@
-"""`gatehouse store` between files and the database that several gateways share."""
+"""Commands with the database that several gateways share, and `gatehouse store` between it and files."""
 
 import json
 import sqlite3
@@ -16,11 +16,11 @@ class Place:
     def __init__(self, directory: Path, name: str, changes: dict):
         self.config = gateway_config(directory, "http://127.0.0.1:1", "http://127.0.0.1:1/keys", changes=changes)
         self.state = Path(self.config["state_directory"])
-        self._path = directory / f"{name}.yaml"
-        self._path.write_text(json.dumps(self.config))
+        self.path = directory / f"{name}.yaml"
+        self.path.write_text(json.dumps(self.config))
 
     def run(self, *command: object):
-        return gatehouse(*command, "--config", self._path)
+        return gatehouse(*command, "--config", self.path)
 
     def checked(self, *command: object) -> None:
         result = self.run(*command)
@@ -88,3 +88,19 @@ def test_a_backup_does_not_make_the_directory_that_is_missing(shared, tmp_path):
     assert [path.name for path in copy.parent.iterdir()] == [copy.name], "nothing else is left there"
     again = shared.run("store", "backup", copy)
     assert again.returncode == 1 and "is there already" in again.stderr
+
+
+@pytest.mark.parametrize("command", [("token", "verify"), ("users", "list"), ("store", "report")], ids=" ".join)
+def test_a_password_that_the_database_refuses_is_an_error_of_the_configuration(cluster, tmp_path, command):
+    password = tmp_path / "password"
+    password.write_text("of-another-database\n")
+    refused = Place(tmp_path, "refused", {"state": postgres_state([cluster.primary.port], password)})
+    result = refused.run(*command, "--json")
+    assert result.returncode == 78 and result.stderr == "", result.stderr
+    told = json.loads(result.stdout)
+    (fault,) = told["faults"]
+    assert told["good"] is False and told["config"] == fault["file"] == str(refused.path)
+    assert fault["key"] == "state.postgres.password" and "ALTER ROLE gatehouse PASSWORD" in fault["message"]
+    in_words = refused.run(*command)
+    assert in_words.returncode == 78 and in_words.stdout == ""
+    assert f"state.postgres.password: {fault['message']}" in in_words.stderr
