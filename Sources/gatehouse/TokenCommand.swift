@@ -34,9 +34,9 @@ struct VerifyTokenCommand: AsyncParsableCommand, ReportingCommand {
             errors.
 
             Key sets come from the files that the configuration names, else from those that a gateway stores in \
-            state_directory, else they are fetched. Tokens on the revocation list in state_directory are \
-            rejected with token-revoked. --ignore-revocations leaves the list out, if you cannot read the \
-            directory. The command writes nothing there.
+            state_directory, else they are fetched. Tokens on the revocation list, which is there or in the database \
+            of state.postgres, are rejected with token-revoked. --ignore-revocations leaves the list out, if you \
+            cannot read the directory. The command writes nothing there.
 
             Without --route and --path any issuer and kind of token is accepted, and no requirement is checked. \
             --route applies the rules of one route, without {sub} in its path. --path applies the rules of the \

@@ -11,8 +11,8 @@ struct UsersCommand: AsyncParsableCommand {
         commandName: "users",
         abstract: "List users who sign in with Apple, set roles, end sessions.",
         discussion: """
-            The users are in state_directory. A gateway can run at the same time and follows within two seconds. \
-            Tokens are never shown.
+            The users are in state_directory, or with state.postgres in the database that gateways share. A gateway can \
+            run at the same time and follows within two seconds. Tokens are never shown.
 
             Examples:
               gatehouse users list --matching ada@example.com

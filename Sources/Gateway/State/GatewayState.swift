@@ -23,7 +23,8 @@ package enum GatewayState {
         return try await openPostgres(state.postgres, settings)
     }
 
-    /// The revocations, read without changing anything; none if no gateway has stored anything yet.
+    /// The revocations; none if no gateway has stored anything yet. A state directory is only read. PostgreSQL is opened
+    /// as ``open(_:)`` does, which brings an older schema to the current one.
     ///
     /// - Parameter now: seconds since 1970.
     /// - Throws: as ``openToServe(_:)``
