@@ -13,6 +13,7 @@ import tarfile
 import pytest
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
+from harness import documentation
 from harness.deployment import DEPLOY, checked, needs_root
 from harness.gateway import REPOSITORY, binary
 from harness.sanitizer import SANITIZER
@@ -198,6 +199,11 @@ def test_the_archive_has_what_the_package_has(files, unpacked):
         if not name.startswith(("etc/", "usr/share/lintian/")):
             assert content[name.removeprefix("usr/")] == each.read_bytes(), name
     assert "lib/systemd/system/gatehouse.service" in content
+    # What the package has in /etc is installed from the examples.
+    examples = set(re.findall(r"/usr/(share/doc/gatehouse/examples/\S+)", documentation.text("running.md")))
+    assert len(examples) == 2 and examples <= set(content)
+    logrotate = content["share/doc/gatehouse/examples/gatehouse.logrotate"]
+    assert logrotate == packaged["etc/logrotate.d/gatehouse"].read_bytes()
     # The files that the copyright file refers to are not on every system.
     assert b"Apache License" in content["share/doc/gatehouse/Apache-2.0"]
 
