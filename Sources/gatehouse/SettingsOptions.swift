@@ -71,7 +71,7 @@ extension SettingsOrigin {
         } catch let errors as SettingsErrors {
             throw CommandFailure(errors, in: environment.environmentFile ?? "")
         }
-        return SettingsOrigin(option: option, environment: ProcessInfo.processInfo.environment)
+        return try SettingsOrigin(option: option, environment: ProcessInfo.processInfo.environment)
     }
 
     /// Reads the settings and sees that they fit together.

@@ -15,9 +15,11 @@ enum SettingsOrigin {
     static let standardPath = "/etc/gatehouse/gatehouse.yaml"
 
     /// `--config`, where it is given; else the environment's text; else the file that the packages install.
-    init(option: String?, environment: [String: String]) {
+    ///
+    /// - Throws: ``CommandFailure`` where standard input cannot be read.
+    init(option: String?, environment: [String: String]) throws(CommandFailure) {
         switch (option, environment[Self.variable]) {
-        case ("-"?, _): self = .text(StandardInput.readAll(), name: "standard-input")
+        case ("-"?, _): self = .text(try StandardInput.readAll(), name: "standard-input")
         case (let path?, _): self = .file(path)
         case (nil, let text?): self = .text(Array(text.utf8), name: Self.variable)
         case (nil, nil): self = .standardFile

@@ -3,7 +3,9 @@ import Glibc
 /// Standard input, which is where tokens come from: a command line can be read by everybody on the machine.
 enum StandardInput {
     /// All of it, as bytes.
-    static func readAll() -> [UInt8] {
+    ///
+    /// - Throws: ``CommandFailure`` rather than take a part for all of it.
+    static func readAll() throws(CommandFailure) -> [UInt8] {
         var bytes: [UInt8] = []
         var part = [UInt8](repeating: 0, count: 64 << 10)
         while true {
@@ -12,18 +14,25 @@ enum StandardInput {
             }
             if count > 0 {
                 bytes += part[..<count]
-            } else if count == 0 || errno != EINTR {
+            } else if count == 0 {
                 return bytes
+            } else if errno == EAGAIN {
+                // Others may have made the pipe one that does not wait.
+                var readable = pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0)
+                _ = unsafe poll(&readable, 1, -1)
+            } else if errno != EINTR {
+                let reason = unsafe String(cString: strerror(errno))
+                throw CommandFailure("standard input cannot be read: \(reason)")
             }
         }
     }
 
     /// One token: everything but the newline with which editors and shells end what they write.
-    static func readToken() -> [UInt8] { withoutNewline(readAll()[...]) }
+    static func readToken() throws(CommandFailure) -> [UInt8] { withoutNewline(try readAll()[...]) }
 
     /// Every line that is not empty.
-    static func readLines() -> [[UInt8]] {
-        readAll().split(separator: UInt8(ascii: "\n")).map(withoutNewline).filter { !$0.isEmpty }
+    static func readLines() throws(CommandFailure) -> [[UInt8]] {
+        try readAll().split(separator: UInt8(ascii: "\n")).map(withoutNewline).filter { !$0.isEmpty }
     }
 
     /// A token without what stands before it in a request: `Authorization:`, and `Bearer` in any case (RFC 9110, 11.1).

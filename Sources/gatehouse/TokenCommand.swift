@@ -125,7 +125,8 @@ struct InspectTokenCommand: ParsableCommand, ReportingCommand {
     @OptionGroup var output: OutputOptions
 
     func run() throws {
-        guard let token = UnverifiedToken(StandardInput.bareToken(StandardInput.readToken())) else {
+        let text = try StandardInput.readToken()
+        guard let token = UnverifiedToken(StandardInput.bareToken(text)) else {
             throw CommandFailure("not a token in compact form (RFC 7515, 3.1)")
         }
         if output.json {

@@ -43,10 +43,10 @@ struct VerdictOptions: ParsableArguments, ResultOptions {
 
     /// Reads the tokens and tells what `judge` says of each.
     ///
-    /// - Throws: exit status 1 unless all were accepted.
+    /// - Throws: exit status 1 unless all were accepted; ``CommandFailure``.
     func report(_ judge: ([UInt8]) async throws -> TokenVerdict) async throws {
         var areAccepted = true
-        for token in lines ? StandardInput.readLines() : [StandardInput.readToken()] {
+        for token in try lines ? StandardInput.readLines() : [StandardInput.readToken()] {
             let verdict = try await judge(token)
             StandardOutput.line(
                 json

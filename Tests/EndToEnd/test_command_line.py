@@ -1,10 +1,13 @@
 """The command line's comfort: help with examples, exit statuses, JSON, colours on a terminal, completions."""
 
+import fcntl
 import json
 import os
 import pty
 import re
+import struct
 import subprocess
+import termios
 import time
 from pathlib import Path
 
@@ -12,7 +15,7 @@ import pytest
 from harness.deployment import checked, tool
 from harness.gateway import REPOSITORY, binary, gatehouse, gateway_config
 from harness.keys import Issuer
-from harness.process import free_port
+from harness.process import free_port, wait_until
 from harness.sanitizer import PATIENCE
 from harness.sessions import State, session_settings
 
@@ -480,6 +483,38 @@ def test_why_a_command_failed_is_json_as_well(config_path, command):
     assert told["good"] is False and told["text"]
     in_words = gatehouse(*command, "--config", config_path)
     assert in_words.stdout == "" and in_words.stderr == told["text"] + "\n"
+
+
+def test_a_configuration_through_a_pipe_that_does_not_wait_is_read_to_its_end(config_path):
+    text = config_path.read_bytes()
+    reading, writing = os.pipe()
+    os.set_blocking(reading, False)
+    os.write(writing, text[:200])
+    process = subprocess.Popen([binary(), "check", "-"], stdin=reading, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    os.close(reading)
+    with process, os.fdopen(writing, "wb", buffering=0) as pipe:
+
+        def waits_or_has_ended() -> bool:
+            (left,) = struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)))
+            state = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[0]
+            return left == 0 and state in "SZ"
+
+        wait_until(waits_or_has_ended, "the first part to be read", 30)
+        pipe.write(text[200:])
+        pipe.close()
+        output, errors = process.communicate(timeout=30 * PATIENCE)
+    assert process.returncode == 0, output + errors
+
+
+def test_standard_input_that_cannot_be_read_is_an_error():
+    directory = os.open("/", os.O_RDONLY)
+    try:
+        command = [binary(), "token", "inspect", "--json"]
+        result = subprocess.run(command, stdin=directory, capture_output=True, text=True, timeout=30 * PATIENCE)
+    finally:
+        os.close(directory)
+    assert result.returncode == 1 and result.stderr == ""
+    assert json.loads(result.stdout) == {"good": False, "text": "standard input cannot be read: Is a directory"}
 
 
 def test_what_is_no_token_is_told_as_json():
