@@ -88,6 +88,31 @@ struct TraceServiceTests {
         #expect(text.contains("library's") && text.contains("Cognito GetUser"))
     }
 
+    @Test(
+        "However many spans a collector says it rejected, those exported and those lost are the ones sent",
+        arguments: [
+            // -1 and the greatest number of an int64.
+            ([0x0A, 0x0B, 0x08, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x01], 600, 0),
+            ([0x0A, 0x0A, 0x08, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x7F], 0, 600),
+            // Of deliveries of 512 spans and 88.
+            ([0x0A, 0x03, 0x08, 0xF4, 0x03], 12, 588),
+        ] as [([UInt8], Int, Int)])
+    func rejected(answer: [UInt8], exported: Int, lost: Int) async throws {
+        let collector = RepeatingFetcher([.success(FetchResponse(status: 200, body: answer))])
+        let tallies = ExportTallies()
+        let service = try Self.service(sampling: 0, fetcher: collector, tallies: tallies)
+        for number in 1...600 {
+            service.recorder.queue.add(
+                Telemetry.Span(
+                    ids: TraceIDs(traceID: 1, spanID: UInt64(number)), parentID: 0, name: "n", kind: .internal,
+                    start: 1, status: .ok))
+        }
+        let sending = Task { await service.run() }
+        sending.cancel()
+        await sending.value
+        #expect(tallies.spans.exported == exported && tallies.spans.lost == lost)
+    }
+
     @Test("A fetch is a span below the task's; where there is none, a trace begins with it if the fetcher may")
     func fetches() async throws {
         let service = try Self.service(sampling: 1)

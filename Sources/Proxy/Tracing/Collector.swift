@@ -16,7 +16,7 @@ struct Collector: Sendable {
     }
 
     enum Outcome: Equatable {
-        /// - Parameter rejected: how many spans or data points were not.
+        /// - Parameter rejected: how many spans or data points were not, as the collector has it.
         case taken(rejected: Int)
         case refused(String)
         case later(String, after: Duration?)

@@ -115,7 +115,8 @@ package final class TraceService: Sendable {
             let outcome = await collector.post(body, deadline: deadline)
             if Task.isCancelled, attempts > 1, outcome != .taken(rejected: 0) { return false }
             switch outcome {
-            case .taken(let rejected):
+            case .taken(let claimed):
+                let rejected = min(claimed, batch.spanCount)
                 tally.exported(batch.spanCount - rejected)
                 tally.lost(rejected)
                 if isFailing.exchange(false, ordering: .relaxed) { logger.notice("the collector accepts spans again") }

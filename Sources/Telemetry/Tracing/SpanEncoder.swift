@@ -29,10 +29,11 @@ package struct SpanEncoder: Sendable {
     }
 
     /// How many spans or data points of a delivery were not taken, by the answer to it
-    /// (`ExportTracePartialSuccess.rejected_spans`, `ExportMetricsPartialSuccess.rejected_data_points`).
+    /// (`ExportTracePartialSuccess.rejected_spans`, `ExportMetricsPartialSuccess.rejected_data_points`). The answer may
+    /// name more than were sent; a negative count is none.
     package static func rejected(in answer: [UInt8]) -> Int {
         guard let partial = message(field: 1, in: answer[...]) else { return 0 }
-        return Int(clamping: number(field: 1, in: partial))
+        return max(0, Int(clamping: Int64(bitPattern: number(field: 1, in: partial))))
     }
 }
 
