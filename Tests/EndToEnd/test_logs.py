@@ -1,5 +1,6 @@
 """The three logs: where their lines go, in which form, and what becomes of requests when they cannot be written."""
 
+import contextlib
 import json
 import os
 import pty
@@ -13,7 +14,8 @@ import pytest
 from harness import raw
 from harness.account import Account
 from harness.gateway import ADA, binary
-from harness.process import free_port, wait_until
+from harness.process import STARTUP_SECONDS, free_port, wait_until
+from harness.sanitizer import PATIENCE
 
 
 def get(gateway, path: str = "/recorded/public/x", **headers) -> str:
@@ -280,6 +282,46 @@ def test_at_a_terminal_it_is_text(start_gateway, tmp_path, own_recorder):
     found = text.decode().splitlines()
     assert any(re.search(r" info listening address=127\.0\.0\.1:\d+$", line) for line in found), found
     assert any(" GET /recorded/public/seen?q= 200 " in line for line in found), found
+
+
+def test_a_reload_does_not_wait_for_whoever_reads_the_logs(start_gateway, own_recorder, tmp_path):
+    token = "the-token-of-the-admin-listener"
+    gateway = start_gateway({"admin": {"token": token}})
+    gateway.stop()
+    gateway.port = free_port()
+    gateway.config["listeners"] = [{"address": f"127.0.0.1:{gateway.port}"}]
+    gateway.write_config()
+    ours, theirs = os.pipe()
+    os.set_blocking(theirs, False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(theirs, b"\n" * 4096)
+    os.set_blocking(theirs, True)
+    with (tmp_path / "own.log").open("wb") as errors:
+        process = subprocess.Popen(
+            [str(binary()), "serve", "--config", str(gateway.config_path)],
+            stdin=subprocess.DEVNULL, stdout=theirs, stderr=errors,
+        )
+    os.close(theirs)
+    try:
+        wait_until(lambda: gateway.admin("/healthz")[0] == 200, "the gateway to serve", STARTUP_SECONDS)
+        headers = {"Host": "localhost", "Authorization": f"Bearer {token}"}
+        asked = []
+        for _ in range(3):
+            asked.append(get(gateway))
+            assert raw.exchange(gateway.admin_port, "POST", "/reload", headers, b"").status == 200
+        # Its reader goes on: nothing is missing.
+        text = b""
+        while not all(request.encode() in text for request in asked):
+            piece = os.read(ours, 65536)
+            assert piece, "the output has ended"
+            text += piece
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10 * PATIENCE) == 0
+    finally:
+        process.kill()
+        process.wait()
+        os.close(ours)
 
 
 @pytest.mark.parametrize("form", ["json", "text"])

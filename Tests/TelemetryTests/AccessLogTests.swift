@@ -79,6 +79,32 @@ struct AccessLogTests {
         #expect(sink.lines.last?.contains("later") == true)
     }
 
+    @Test("A change of place does not wait for a write that stalls, and what there is no room for meanwhile is counted")
+    func stalledChange() {
+        let (first, second, third) = (StalledSink(), Sink(), Sink())
+        let log = AccessLog(AuditLogTests.hashes, capacity: 10, write: first.write)
+        let recorders = [log.makeRecorder(), log.makeRecorder()]
+        recorders[0].record(record(requestID: "stalls"))
+        first.awaitWrite()
+        let returns = endsInTime {
+            for recorder in recorders { recorder.record(record(requestID: "before")) }
+            log.use(AuditLogTests.hashes, .json) { _ in 100 }
+            log.use(AuditLogTests.hashes, .json, write: second.write)
+            for recorder in recorders {
+                for _ in 0..<10 { recorder.record(record(requestID: "between")) }
+            }
+            log.use(AuditLogTests.hashes, .json, write: third.write)
+            for recorder in recorders { recorder.record(record(requestID: "after")) }
+        }
+        #expect(returns)
+        first.open()
+        log.shutdown()
+        #expect(first.lines.count == 3 && first.lines.dropFirst().allSatisfy { $0.contains("before") })
+        #expect(second.lines.count == 18 && second.lines.allSatisfy { $0.contains("between") })
+        #expect(third.lines.count == 2 && third.lines.allSatisfy { $0.contains("after") })
+        #expect(log.lost == 2)
+    }
+
     @Test("A large burst is written in pieces of whole lines")
     func pieces() {
         let pieces = Mutex<[[UInt8]]>([])
@@ -123,4 +149,36 @@ final class Gate: Sendable {
         semaphore.wait()
         semaphore.signal()
     }
+}
+
+/// Collects what a log writes once it is opened, and stalls until then.
+final class StalledSink: Sendable {
+    private let sink = Sink()
+    private let gate = Gate()
+    private let arrivals = DispatchSemaphore(value: 0)
+
+    var write: @Sendable ([UInt8]) -> Int {
+        { [self] lines in
+            arrivals.signal()
+            gate.wait()
+            return sink.write(lines)
+        }
+    }
+
+    var lines: [Substring] { sink.lines }
+
+    /// Returns when a write stalls.
+    func awaitWrite() { arrivals.wait() }
+
+    func open() { gate.open() }
+}
+
+/// Whether `body` ends within ten seconds, on a thread of its own.
+func endsInTime(_ body: @escaping @Sendable () -> Void) -> Bool {
+    let end = DispatchSemaphore(value: 0)
+    DispatchQueue.global().async {
+        body()
+        end.signal()
+    }
+    return end.wait(timeout: .now() + 10) == .success
 }

@@ -1,4 +1,5 @@
 import Cryptography
+import Dispatch
 import Encoding
 import Foundation
 import Pipeline
@@ -110,6 +111,47 @@ struct AuditLogTests {
         log.shutdown()
         #expect(first.lines.count == 1 && first.lines[0].contains("before"))
         #expect(second.lines.count == 1 && second.lines[0].contains("after"))
+    }
+
+    @Test("A change of place does not wait for a write that stalls, and comes behind what was recorded before")
+    func stalledChange() {
+        let (first, second, third) = (StalledSink(), Sink(), Sink())
+        let log = AuditLog(AuditEncoder(Self.hashes), write: first.write)
+        log.record(Self.event(reason: "stalls"))
+        first.awaitWrite()
+        log.record(Self.event(reason: "waits"))
+        let returns = endsInTime {
+            log.use(AuditEncoder(Self.hashes)) { _ in 100 }
+            log.use(AuditEncoder(Self.hashes), write: second.write)
+            log.record(Self.event(reason: "after"))
+            log.use(AuditEncoder(Self.hashes)) { $0.count { $0 == 0x0A } }
+            log.record(Self.event(reason: "lost"))
+            log.use(AuditEncoder(Self.hashes, .text), write: third.write)
+            log.record(Self.event(reason: "last"))
+        }
+        #expect(returns)
+        first.open()
+        log.shutdown()
+        #expect(first.lines.count == 2 && first.lines[0].contains("stalls") && first.lines[1].contains("waits"))
+        #expect(second.lines.count == 1 && second.lines[0].contains("after"))
+        #expect(third.lines.count == 1 && third.lines[0].hasSuffix("reason=last"))
+        #expect(log.lost == 1)
+    }
+
+    @Test("The place before a change is let go without a further record")
+    func lettingGo() {
+        final class Place: Sendable {
+            let isGone: DispatchSemaphore
+
+            init(_ isGone: DispatchSemaphore) { self.isGone = isGone }
+
+            deinit { isGone.signal() }
+        }
+        let isGone = DispatchSemaphore(value: 0)
+        let log = AuditLog(AuditEncoder(Self.hashes)) { [place = Place(isGone)] _ in withExtendedLifetime(place) { 0 } }
+        log.use(AuditEncoder(Self.hashes)) { _ in 0 }
+        #expect(isGone.wait(timeout: .now() + 10) == .success)
+        log.shutdown()
     }
 
     @Test("For people it is the time, the event, and the rest by name")

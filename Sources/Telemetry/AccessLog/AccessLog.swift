@@ -5,6 +5,19 @@ internal import Synchronization
 ///
 /// Lines are written at most 100 ms after their requests ended, and all of them before ``shutdown()`` returns.
 package final class AccessLog: Sendable {
+    private struct Waiting {
+        var recorders: [AccessRecorder] = []
+        /// In their order, and before everything that the recorders have.
+        var changes: [Change] = []
+    }
+
+    /// Another encoder and output, for what comes after these records.
+    private struct Change {
+        var records: [AccessRecord] = []
+        var encoder: AccessLogEncoder
+        var write: @Sendable ([UInt8]) -> Int
+    }
+
     /// The state of writing. The holder of the lock writes.
     private struct Writing {
         var encoder: AccessLogEncoder
@@ -18,7 +31,7 @@ package final class AccessLog: Sendable {
 
     private let capacity: Int
     private let failed = Atomic(0)
-    private let recorders = Locked<[AccessRecorder]>([])
+    private let waiting = Locked(Waiting())
     private let writing: Locked<Writing>
     private let writer = WriterThread(name: "access-log")
 
@@ -40,19 +53,36 @@ package final class AccessLog: Sendable {
     /// A recorder for one event loop.
     package func makeRecorder() -> AccessRecorder {
         let recorder = AccessRecorder(capacity: capacity) { [writer] in writer.wake() }
-        recorders.withLock { $0.append(recorder) }
+        waiting.withLock { $0.recorders.append(recorder) }
         return recorder
     }
 
     /// Records that were not written, because writing had fallen behind or failed.
     package var lost: Int {
-        recorders.withLock { $0 }.reduce(failed.load(ordering: .relaxed)) { $0 + $1.dropped }
+        waiting.withLock { $0.recorders }.reduce(failed.load(ordering: .relaxed)) { $0 + $1.dropped }
     }
 
     /// Replaces the encoder and the output. Records made before are still written with the old ones.
+    ///
+    /// Never waits for the writing of anything. Of the records made before, as many as the recorders have room for wait
+    /// to be written; further ones are dropped and counted.
     package func use(_ hashes: UserHashes?, _ format: LogFormat, write: @escaping @Sendable ([UInt8]) -> Int) {
-        flush()
-        writing.withLock { ($0.encoder, $0.write) = (AccessLogEncoder(hashes, format), write) }
+        waiting.withLock { waiting in
+            var change = Change(encoder: AccessLogEncoder(hashes, format), write: write)
+            for recorder in waiting.recorders {
+                var records: [AccessRecord] = []
+                recorder.exchange(&records)
+                change.records += records
+            }
+            let room = capacity * waiting.recorders.count - waiting.changes.reduce(0) { $0 + $1.records.count }
+            let dropped = max(0, change.records.count - room)
+            change.records.removeLast(dropped)
+            failed.add(dropped, ordering: .relaxed)
+            // The one before has nothing to write.
+            if change.records.isEmpty, let unused = waiting.changes.popLast() { change.records = unused.records }
+            waiting.changes.append(change)
+        }
+        writer.wake()
     }
 
     /// Writes what has been recorded until now. It may block: not for event loops.
@@ -60,20 +90,40 @@ package final class AccessLog: Sendable {
 
     /// - Returns: whether there was anything to write. Where there was not, a recorder wakes the writer.
     private func writeWaiting() -> Bool {
-        let recorders = recorders.withLock { $0 }
+        let recorders = waiting.withLock { $0.recorders }
         return writing.withLock { writing in
             var isEmpty = true
             for recorder in recorders {
-                recorder.exchange(&writing.records)
-                if !writing.records.isEmpty { isEmpty = false }
-                for index in writing.records.indices {
-                    writing.encoder.encode(writing.records[index], into: &writing.lines)
-                    if writing.lines.count >= Self.pieceBytes { writeOut(&writing) }
+                let changes = take(from: recorder, &writing.records)
+                if !(changes.isEmpty && writing.records.isEmpty) { isEmpty = false }
+                for change in changes {
+                    encode(change.records, &writing)
+                    writeOut(&writing)
+                    (writing.encoder, writing.write) = (change.encoder, change.write)
                 }
+                encode(writing.records, &writing)
                 writing.records.removeAll(keepingCapacity: true)
             }
             writeOut(&writing)
             return !isEmpty
+        }
+    }
+
+    /// Exchanges a recorder's records for an empty array.
+    ///
+    /// - Returns: the changes that came before all of them.
+    private func take(from recorder: AccessRecorder, _ records: inout [AccessRecord]) -> [Change] {
+        waiting.withLock { waiting in
+            recorder.exchange(&records)
+            defer { waiting.changes = [] }
+            return waiting.changes
+        }
+    }
+
+    private func encode(_ records: [AccessRecord], _ writing: inout Writing) {
+        for index in records.indices {
+            writing.encoder.encode(records[index], into: &writing.lines)
+            if writing.lines.count >= Self.pieceBytes { writeOut(&writing) }
         }
     }
 

@@ -17,6 +17,8 @@ final class LogOutput: Sendable {
     /// Nil for a standard stream.
     private let path: String?
     private let mode: mode_t
+    /// As it was opened first. A write that stalls holds the lock, so that nobody can ask the descriptor.
+    let isTerminal: Bool
     private let state: Locked<State>
 
     static let standardOutput = LogOutput(stream: STDOUT_FILENO)
@@ -25,6 +27,7 @@ final class LogOutput: Sendable {
     private init(stream: CInt) {
         Self.ignoreSignals
         (path, mode) = (nil, 0)
+        isTerminal = isatty(stream) == 1
         state = Locked(State(descriptor: stream, lookedAt: 0))
     }
 
@@ -35,7 +38,9 @@ final class LogOutput: Sendable {
         Self.ignoreSignals
         self.path = path
         mode = isPrivate ? 0o600 : 0o640
-        state = Locked(State(descriptor: try Self.open(path, mode), lookedAt: Self.seconds()))
+        let opened = try Self.open(path, mode)
+        isTerminal = isatty(opened) == 1
+        state = Locked(State(descriptor: opened, lookedAt: Self.seconds()))
     }
 
     deinit {
@@ -58,8 +63,6 @@ final class LogOutput: Sendable {
         }
         return opened
     }
-
-    var isTerminal: Bool { state.withLock { isatty($0.descriptor) == 1 } }
 
     /// Writes whole lines, one call after the other: lines of two logs do not mix. It may block.
     ///

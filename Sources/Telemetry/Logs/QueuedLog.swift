@@ -17,6 +17,8 @@ package final class QueuedLog<Encoder: LineEncoder>: Sendable {
 
     private struct Waiting {
         var records: [Encoder.Record] = []
+        /// In their order.
+        var changes: [Change] = []
         var lost = 0
         /// Whether the writer sleeps until a record comes.
         var isAwaited = false
@@ -25,6 +27,12 @@ package final class QueuedLog<Encoder: LineEncoder>: Sendable {
     private struct Writing {
         var encoder: Encoder
         var write: Write
+    }
+
+    private struct Change {
+        /// How many of the records that wait were recorded before it.
+        var position: Int
+        var next: Writing
     }
 
     private let waiting = Locked(Waiting())
@@ -66,7 +74,7 @@ package final class QueuedLog<Encoder: LineEncoder>: Sendable {
     /// - Returns: whether there was anything to write.
     private func takeTurn() -> Bool {
         let isAwaited = waiting.withLock { waiting in
-            waiting.isAwaited = waiting.records.isEmpty
+            waiting.isAwaited = waiting.records.isEmpty && waiting.changes.isEmpty
             return waiting.isAwaited
         }
         if !isAwaited { flush() }
@@ -77,28 +85,45 @@ package final class QueuedLog<Encoder: LineEncoder>: Sendable {
     func hurry() { writer.wake() }
 
     /// Replaces the encoder and the output. Lines recorded before are still written with the old ones.
+    ///
+    /// Never waits for the writing of anything.
     package func use(_ encoder: Encoder, write: @escaping Write) {
-        flush()
-        writing.withLock { $0 = Writing(encoder: encoder, write: write) }
+        waiting.withLock { waiting in
+            let change = Change(position: waiting.records.count, next: Writing(encoder: encoder, write: write))
+            // The one before has nothing to write.
+            if waiting.changes.last?.position == change.position { waiting.changes.removeLast() }
+            waiting.changes.append(change)
+        }
+        writer.wake()
     }
 
     /// Writes what has been recorded until now. It may block: not for event loops.
     package func flush() {
         writing.withLock { writing in
-            let records = waiting.withLock { waiting -> [Encoder.Record] in
-                defer { waiting.records = [] }
-                return waiting.records
+            let taken = waiting.withLock { waiting in
+                defer { (waiting.records, waiting.changes) = ([], []) }
+                return waiting
             }
-            guard !records.isEmpty else { return }
-            var lines: [UInt8] = []
-            for record in records {
-                writing.encoder.encode(record, into: &lines)
-                lines.append(UInt8(ascii: "\n"))
+            var start = 0
+            for change in taken.changes {
+                write(taken.records[start..<change.position], &writing)
+                writing = change.next
+                start = change.position
             }
-            let lost = writing.write(lines)
-            guard lost > 0 else { return }
-            waiting.withLock { $0.lost += lost }
+            write(taken.records[start...], &writing)
         }
+    }
+
+    private func write(_ records: ArraySlice<Encoder.Record>, _ writing: inout Writing) {
+        guard !records.isEmpty else { return }
+        var lines: [UInt8] = []
+        for record in records {
+            writing.encoder.encode(record, into: &lines)
+            lines.append(UInt8(ascii: "\n"))
+        }
+        let lost = writing.write(lines)
+        guard lost > 0 else { return }
+        waiting.withLock { $0.lost += lost }
     }
 
     /// Ends the writer and writes what is left. It may block. Records that come later wait for a ``flush()``.
