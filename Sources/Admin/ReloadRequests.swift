@@ -41,10 +41,13 @@ package final class ReloadRequests: Sendable {
     func askAndWait() async -> ReloadOutcome {
         await withCheckedContinuation { asker in
             let isFinished = waiting.withLock { waiting in
-                if !waiting.isFinished { waiting.askers.append(asker) }
-                return waiting.isFinished
+                guard !waiting.isFinished else { return true }
+                // Both at once: a turn that begins for a look takes all askers along.
+                waiting.askers.append(asker)
+                waiting.wantsReload = true
+                return false
             }
-            if isFinished { asker.resume(returning: .stopping) } else { ask() }
+            if isFinished { asker.resume(returning: .stopping) } else { continuation.yield() }
         }
     }
 

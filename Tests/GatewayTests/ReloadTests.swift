@@ -156,6 +156,30 @@ struct ReloadTests {
         }
     }
 
+    @Test("Whoever waits for a reload is not forgotten over a look at files that begins meanwhile")
+    func waitingBesideLooks() async {
+        let requests = ReloadRequests()
+        let serving = Task { await requests.serve { .refused([]) } }
+        let looks = (0..<4).map { _ in Task { await requests.askForLooks(every: .zero) } }
+        let (ends, end) = AsyncStream.makeStream(of: Bool.self)
+        Task {
+            for _ in 0..<10_000 { _ = await requests.askAndWait() }
+            end.yield(true)
+        }
+        let limit = Task {
+            try await Task.sleep(for: .seconds(40))
+            end.yield(false)
+        }
+        var iterator = ends.makeAsyncIterator()
+        let isAnswered = await iterator.next()
+        #expect(isAnswered == true, "somebody still waits after 40 s")
+        limit.cancel()
+        for look in looks { look.cancel() }
+        requests.finish()
+        await serving.value
+        for look in looks { await look.value }
+    }
+
     private static let certificate = """
         -----BEGIN CERTIFICATE-----
         MIIBbjCCARWgAwIBAgIUY6BvJP38aCectQBz79RFFdyvES0wCgYIKoZIzj0EAwIw
