@@ -49,12 +49,13 @@ package final class Store: Sendable {
     /// - Parameters:
     ///   - patience: for how many seconds a write waits for other processes' writes.
     ///   - queueing: how long a write waits for those of its own process before it is refused.
+    ///   - response: how long the disk may take to respond.
     ///   - lock: kept for as long as the database is open.
     ///   - sync: has a file reach the disk.
     /// - Throws: the file system's or SQLite's error, and ``StoreError``.
     package init(
         path: String, migrations: [Migration], patience: Double = 3, queueing: Duration = .seconds(3),
-        keeping lock: (any Sendable)? = nil,
+        response: Duration = .seconds(3), keeping lock: (any Sendable)? = nil,
         sync: @escaping @Sendable (_ path: String) throws -> Void = { try LogSync.sync(fileAt: $0) }
     ) throws {
         self.lock = lock
@@ -70,7 +71,7 @@ package final class Store: Sendable {
         } else {
             try Self.makeFile(at: path)
             database = try DatabasePool(path: path, configuration: configuration)
-            log = LogSync { try sync("\(path)-wal") }
+            log = LogSync(longestResponse: response) { try sync("\(path)-wal") }
             trial = try WriteTrial(path: path)
         }
         schemaVersion = migrations.count

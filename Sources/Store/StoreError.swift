@@ -8,6 +8,8 @@ package enum StoreError: Error, Equatable, CustomStringConvertible {
     case notCopied(String, String)
     /// The writes before this one took too long.
     case waitedTooLong
+    /// The disk has not responded for too long. It may take what was written all the same.
+    case noResponse
     /// A row that was there a moment ago, and has been removed meanwhile.
     case rowVanished
     /// A copy isn't whole.
@@ -22,6 +24,7 @@ package enum StoreError: Error, Equatable, CustomStringConvertible {
         case .notCopied(let copy, let reason):
             "this version changes its schema, and copies it to \(copy) before: \(reason). Nothing has changed"
         case .waitedTooLong: "the writes before this one took too long"
+        case .noResponse: "the disk does not respond"
         case .rowVanished: "what it changes has been removed meanwhile"
         case .damaged(let errors): "it is damaged: \(errors.joined(separator: "; "))"
         }

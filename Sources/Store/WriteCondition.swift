@@ -21,7 +21,7 @@ final class WriteCondition: Sendable {
         state.withLock { state in
             if let error = state.error { return error }
             guard let began = state.trialBegan, now - began > Self.longestTrial else { return nil }
-            return "the disk does not respond"
+            return StoreError.noResponse.description
         }
     }
 
@@ -58,6 +58,7 @@ final class WriteCondition: Sendable {
         switch error {
         case let error as DatabaseError where ofDatabase.contains(error.resultCode):
             "\(error.message ?? "it fails") (SQLite \(error.resultCode.rawValue))"
+        case let error as StoreError where error == .noResponse: error.description
         case is LogSync.SystemError: "the disk does not take what is written"
         default: nil
         }

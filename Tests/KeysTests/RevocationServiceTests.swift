@@ -247,6 +247,25 @@ struct RevocationServiceTests {
         }
     }
 
+    @Test("While the disk does not respond, a revocation holds, and the caller gets an error soon")
+    func diskStalls() async throws {
+        try await withDirectory { path in
+            let disk = DispatchSemaphore(value: 0)
+            let store = try Store(
+                path: "\(path)/gatehouse.sqlite", migrations: StoredRevocations.migrations, response: .milliseconds(50)
+            ) { _ in
+                disk.wait()
+                disk.signal()
+            }
+            let service = service(StoredRevocations(store))
+            await #expect(throws: StoreError.noResponse) { try await service.revoke([revocation(.tokenID("t"))]) }
+            #expect(service.current.revokes(Self.token(["jti": "t"])) && loops.count == 1)
+            #expect(store.writeError == "the disk does not respond")
+            disk.signal()
+            while store.writeError != nil { await store.tryWriting() }
+        }
+    }
+
     /// A store whose disk is full.
     struct BrokenRecords: RevocationRecords, RevocationChanges {
         struct Full: Error {}

@@ -143,6 +143,35 @@ struct StoreTests {
         }
     }
 
+    @Test("A disk that does not respond holds nobody, and is asked again when it has responded")
+    func diskStalls() async throws {
+        let fixture = StoreFixture()
+        defer { fixture.remove() }
+        let disk = Disk()
+        let store = try Store(
+            path: fixture.path, migrations: StoredLimits.migrations, response: .milliseconds(50)
+        ) {
+            try disk.sync($0)
+            // Once it responds, it does so to everybody.
+            disk.mayGoOn.signal()
+        }
+        let first = Task { try await store.write(outlasting: .powerLoss, Self.insert("a")) }
+        let second = Task { try await store.write(outlasting: .powerLoss, Self.insert("b")) }
+        for write in [first, second] { await #expect(throws: StoreError.noResponse) { try await write.value } }
+        #expect(store.writeError == "the disk does not respond")
+        await #expect(throws: StoreError.noResponse) {
+            try await store.write(outlasting: .powerLoss, Self.insert("c"))
+        }
+        await Self.wait(for: disk.isAsked)
+        await store.tryWriting()
+        #expect(store.writeError != nil && disk.asked.count == 1)
+        try await store.write(Self.insert("d"))
+        #expect(try await Self.count(store) == 4, "all of it is committed")
+        disk.mayGoOn.signal()
+        while store.writeError != nil { await store.tryWriting() }
+        #expect(disk.asked.count > 1)
+    }
+
     @Test("The log of a database is there to be had on the disk; of what is not there that is said")
     func log() async throws {
         let fixture = StoreFixture()
