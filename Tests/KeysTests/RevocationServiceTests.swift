@@ -272,16 +272,20 @@ struct RevocationServiceTests {
         let isShared = false
         let notice = ChangeNotice.poll
         var changes: any RevocationChanges { self }
-        func keep(_ records: [RevocationRecord]) async throws { throw Full() }
+        var whileKeeping: @Sendable () -> Void = {}
+        func keep(_ records: [RevocationRecord]) async throws {
+            whileKeeping()
+            throw Full()
+        }
         func all(now: Int64) async throws -> [RevocationRecord] { throw Full() }
         func removeEnded(now: Int64) async throws { throw Full() }
         func read(since position: ChangePosition?, now: Int64) async throws -> RevocationReading { throw Full() }
         func signals() -> AsyncStream<Void> { AsyncStream { $0.finish() } }
     }
 
-    @Test("What cannot be kept holds all the same until a restart, and the caller is told")
+    @Test("What cannot be kept holds before that is known, and until a restart, and the caller is told")
     func reportNotStored() async throws {
-        let service = service(BrokenRecords())
+        let service = service(BrokenRecords(whileKeeping: { [loops] in #expect(loops.count == 1) }))
         await #expect(throws: BrokenRecords.Full.self) { try await service.revoke([revocation(.tokenID("t"))]) }
         #expect(service.current.revokes(Self.token(["jti": "t"])))
         #expect(loops.count == 1 && service.status.failures == 1)

@@ -147,19 +147,18 @@ package actor RevocationService {
                 "not revoked: limits.revocations is reached", metadata: ["held": .stringConvertible(current.count)])
             throw RevocationError.full
         }
-        let stored: Result<Void, any Error>
+        // It holds first: the store may take its time.
+        await add(revocations)
         do {
-            stored = .success(try await records.keep(revocations.map(RevocationRecord.init)))
+            try await records.keep(revocations.map(RevocationRecord.init))
         } catch {
-            stored = .failure(error)
             state.withLock { $0.failures += revocations.count }
             needsWhole = true
             logger.error(
                 changes.isShared ? "revoked by this gateway alone" : "revoked until the next restart only",
                 metadata: ["error": "\(error)"])
+            throw error
         }
-        await add(revocations)
-        try stored.get()
     }
 
     func add(_ revocations: [Revocation]) async {
