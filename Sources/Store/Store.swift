@@ -103,8 +103,15 @@ package final class Store: Sendable {
         try database.close()
     }
 
-    /// Why nothing can be written now; nil where it can, as far as is known from the last writes and trials.
-    package var writeError: String? { trial?.condition.error(now: .now) }
+    /// Why nothing can be written now; nil where it can, as far as is known from the last writes and trials, and from
+    /// those under way.
+    package var writeError: String? {
+        if let error = trial?.condition.error(now: .now) { return error }
+        return isStuck ? StoreError.noResponse.description : nil
+    }
+
+    /// Whether no write has ended for as long as one waits for others.
+    private var isStuck: Bool { writes.withLock { $0.areStuck(at: .now, for: longestQueueing) } }
 
     /// Tries whether the database can be written, for a bounded time, beside the queue of writes. The result is at
     /// ``writeError``.
@@ -134,14 +141,16 @@ package final class Store: Sendable {
     ///
     /// - Parameter durability: what the write outlasts once this has returned. Waiting for the disk keeps no other
     ///   write from running; where the disk fails, this throws, and the write outlasts the process at most.
-    /// - Throws: also ``StoreError/waitedTooLong``, when those before it took that long: what can't be written soon is
-    ///   refused, so that a database that hangs doesn't gather work.
+    /// - Throws: also ``StoreError/waitedTooLong``, when those before it took that long. Behind one that hangs, those
+    ///   that come later are refused at once, so that no work gathers; those that wait already are refused when it ends.
+    ///   ``StoreError/noResponse`` when the disk has not responded for too long.
     package func write<Value: Sendable>(
         outlasting durability: Durability = .process, _ body: @escaping @Sendable (Database) throws -> Value
     ) async throws -> Value {
         let came = ContinuousClock.now
         return try await Self.traced("write") { [longestQueueing, trial] in
             do {
+                guard !isStuck else { throw StoreError.waitedTooLong }
                 let value = try await underWay { database in
                     guard ContinuousClock.now - came < longestQueueing else { throw StoreError.waitedTooLong }
                     return try Self.transaction(database, body)

@@ -1,4 +1,4 @@
-/// The writes that run or wait for others, as far as they tell whether a read should wait with them.
+/// The writes that run or wait for others, as far as they tell whether to wait with them.
 struct WritesUnderWay: Sendable {
     /// How long writes may make no progress before reads go another way.
     static let patience = Duration.milliseconds(50)
@@ -22,5 +22,9 @@ struct WritesUnderWay: Sendable {
     }
 
     /// Whether there is one that the disk, or another process, may keep waiting.
-    func areStuck(at now: ContinuousClock.Instant) -> Bool { count > 0 && now - progress > Self.patience }
+    ///
+    /// - Parameter patience: how long none of them may have ended.
+    func areStuck(at now: ContinuousClock.Instant, for patience: Duration = Self.patience) -> Bool {
+        count > 0 && now - progress > patience
+    }
 }

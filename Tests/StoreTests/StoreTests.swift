@@ -295,6 +295,30 @@ struct StoreTests {
         #expect(try await sessions.session([1]) == StoreFixture.session(1))
     }
 
+    @Test("Behind a write that hangs no others gather, and nothing can be written until it has ended")
+    func hangingWrite() async throws {
+        let fixture = StoreFixture()
+        defer { fixture.remove() }
+        let disk = Disk()
+        defer { disk.mayGoOn.signal() }
+        let store = try Store(
+            path: fixture.path, migrations: StoredLimits.migrations, queueing: .milliseconds(50))
+        let hanging = Task { try await store.database.writeWithoutTransaction { _ in try disk.sync("") } }
+        await Self.wait(for: disk.isAsked)
+        let waiting = Task { try await store.write(Self.insert("a")) }
+        let end = ContinuousClock.now + .seconds(30)
+        while store.writeError == nil, ContinuousClock.now < end { await Task.yield() }
+        try #require(store.writeError == "the disk does not respond")
+        // It would wait for ever if it were not refused before its turn.
+        let later = Task { try await store.write(Self.insert("b")) }
+        await #expect(throws: StoreError.waitedTooLong) { try await later.value }
+        disk.mayGoOn.signal()
+        try await hanging.value
+        await #expect(throws: StoreError.waitedTooLong) { try await waiting.value }
+        #expect(store.writeError == nil)
+        #expect(try await Self.count(store) == 0)
+    }
+
     // MARK: Retention
 
     @Test("What has ended goes, in as many writes as it takes, and what lasts stays")

@@ -16,6 +16,8 @@ struct WritesUnderWayTests {
         writes.begin(at: Self.at(1040))
         #expect(!writes.areStuck(at: Self.at(1050)))
         #expect(writes.areStuck(at: Self.at(1051)))
+        #expect(!writes.areStuck(at: Self.at(1090), for: .milliseconds(90)))
+        #expect(writes.areStuck(at: Self.at(1091), for: .milliseconds(90)))
         writes.end(at: Self.at(1060))
         #expect(!writes.areStuck(at: Self.at(1110)), "one has ended")
         #expect(writes.areStuck(at: Self.at(1111)))
