@@ -216,6 +216,8 @@ def test_a_kept_key_set_with_an_impossible_time_is_not_used(start_gateway, issue
 
 def test_without_descriptors_accepting_pauses_and_recovers(start_gateway, own_recorder):
     gateway = start_gateway()
+    # The connection to the issuer's key server is another descriptor.
+    gateway.wait_until_ready()
     resource.prlimit(gateway.process.pid, resource.RLIMIT_NOFILE, (96, 96))
 
     def ticks() -> int:
