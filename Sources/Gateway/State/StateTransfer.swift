@@ -165,10 +165,12 @@ package struct StateTransfer: Sendable {
         try target.close()
         try await source.close()
         try FileManager.default.moveItem(atPath: partial, toPath: copy)
-        // The name outlasts a loss of power.
-        try StateDirectory(path: directory).sync()
+        try keepNames(in: directory)
         return counts
     }
+
+    /// Returns when the names of the directory's files outlast a loss of power.
+    private func keepNames(in directory: String) throws { try StateDirectory(path: directory).sync() }
 
     // MARK: The schema
 
