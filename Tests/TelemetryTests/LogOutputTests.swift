@@ -49,6 +49,20 @@ struct LogOutputTests {
         #expect(try text("a.log") == "two\n")
     }
 
+    @Test("A part of a line that a file ends with stays a line of its own", arguments: [false, true])
+    func partOfLine(isReopened: Bool) throws {
+        let path = directory + "/a.log"
+        func leavePart() throws { try #"{"a":"#.write(toFile: path, atomically: false, encoding: .utf8) }
+        if !isReopened { try leavePart() }
+        let output = try LogOutput(path: path)
+        if isReopened {
+            try leavePart()
+            try output.reopen()
+        }
+        for _ in 0..<2 { #expect(write("{}\n", to: output) == 0) }
+        #expect(try text("a.log") == "{\"a\":\n{}\n{}\n")
+    }
+
     @Test("A file that cannot be opened anew is written on")
     func staying() throws {
         let output = try LogOutput(path: directory + "/a.log")

@@ -8,7 +8,7 @@ internal import Locking
 final class LogOutput: Sendable {
     private struct State {
         var descriptor: CInt
-        /// The last write did not end a line.
+        /// The last line is not whole: neither this process nor the one before has ended it.
         var endsWithinLine = false
         /// Seconds of a monotonic clock when the path was looked at last.
         var lookedAt: Int
@@ -40,7 +40,7 @@ final class LogOutput: Sendable {
         mode = isPrivate ? 0o600 : 0o640
         let opened = try Self.open(path, mode)
         isTerminal = isatty(opened) == 1
-        state = Locked(State(descriptor: opened, lookedAt: Self.seconds()))
+        state = Locked(Self.state(of: opened, path))
     }
 
     deinit {
@@ -62,6 +62,25 @@ final class LogOutput: Sendable {
             throw LogError(description: "\(path): cannot be opened: \(unsafe String(cString: strerror(number)))")
         }
         return opened
+    }
+
+    /// Of a file that was just opened, while nobody else writes to it.
+    private static func state(of opened: CInt, _ path: String) -> State {
+        State(descriptor: opened, endsWithinLine: endsWithinLine(path, opened), lookedAt: seconds())
+    }
+
+    /// Whether a file ends within a line, as after a disk that was full. One that may not be read is taken to end with a
+    /// whole one.
+    private static func endsWithinLine(_ path: String, _ opened: CInt) -> Bool {
+        var status = stat()
+        guard unsafe fstat(opened, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_size > 0 else {
+            return false
+        }
+        let reader = unsafe Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard reader >= 0 else { return false }
+        defer { _ = Glibc.close(reader) }
+        var last: UInt8 = 0
+        return unsafe pread(reader, &last, 1, status.st_size - 1) == 1 && last != UInt8(ascii: "\n")
     }
 
     /// Writes whole lines, one call after the other: lines of two logs do not mix. It may block.
@@ -87,7 +106,7 @@ final class LogOutput: Sendable {
         let opened = try Self.open(path, mode)
         state.withLock { state in
             _ = Glibc.close(state.descriptor)
-            state = State(descriptor: opened, lookedAt: Self.seconds())
+            state = Self.state(of: opened, path)
         }
     }
 
@@ -106,8 +125,7 @@ final class LogOutput: Sendable {
         // A path that cannot be opened is tried again in a second; until then lines go where they went.
         guard let opened = try? Self.open(path, mode) else { return }
         _ = Glibc.close(state.descriptor)
-        state.descriptor = opened
-        state.endsWithinLine = false
+        state = Self.state(of: opened, path)
     }
 
     /// - Returns: how many bytes were written before an error.
