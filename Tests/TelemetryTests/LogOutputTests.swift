@@ -1,3 +1,4 @@
+import Dispatch
 import Foundation
 import Testing
 
@@ -70,6 +71,35 @@ struct LogOutputTests {
         #expect(throws: LogError.self) { try output.reopen() }
         #expect(write("one\n", to: output) == 0)
         #expect(try String(contentsOfFile: directory + "-moved/a.log", encoding: .utf8) == "one\n")
+    }
+
+    @Test("A reload does not wait for a write to a pipe whose reader stalls")
+    func stalledPipe() throws {
+        let path = directory + "/pipe"
+        #expect(mkfifo(path, 0o600) == 0)
+        let reader = try #require(FileHandle(forUpdatingAtPath: path))
+        let outputs = LogOutputs()
+        let output = try outputs.output(for: .file(path))
+        // More than a pipe has room for.
+        let lines = [UInt8](repeating: UInt8(ascii: "\n"), count: 1 << 20)
+        let written = DispatchSemaphore(value: 0)
+        DispatchQueue.global().async {
+            _ = output.write(lines)
+            written.signal()
+        }
+        // With its first byte here, the write has begun.
+        var left = lines.count - 1
+        #expect(try reader.read(upToCount: 1)?.count == 1)
+        let returns = endsInTime {
+            _ = output.isTerminal
+            _ = outputs.reopen()
+        }
+        #expect(returns)
+        while left > 0 {
+            let piece = try #require(try reader.read(upToCount: left))
+            left -= piece.count
+        }
+        written.wait()
     }
 
     @Test("Of a full disk every line is counted")

@@ -101,8 +101,12 @@ final class LogOutput: Sendable {
     }
 
     /// Opens the file anew. Where that fails, the one that is open stays in use.
+    ///
+    /// Nobody rotates a pipe or a device, and a write to it may hold the lock for as long as its reader likes.
     func reopen() throws(LogError) {
         guard let path else { return }
+        var named = stat()
+        if unsafe stat(path, &named) == 0, [S_IFIFO, S_IFCHR].contains(named.st_mode & S_IFMT) { return }
         let opened = try Self.open(path, mode)
         state.withLock { state in
             _ = Glibc.close(state.descriptor)
