@@ -21,29 +21,38 @@ package final class StoreWatch: Sendable {
 
     /// Until cancelled.
     package func run() async {
-        var known: String?
+        // Beside the trials, since one may hang.
+        async let reports: Void = Self.repeatUntilCancelled { self.report() }
+        await Self.repeatUntilCancelled {
+            await self.store.tryWriting()
+            self.report()
+        }
+        await reports
+    }
+
+    private static func repeatUntilCancelled(_ body: @Sendable () async -> Void) async {
         while !Task.isCancelled {
-            await store.tryWriting()
-            let error = store.writeError
-            report(error, after: known)
-            known = error
+            await body()
             do {
-                try await Task.sleep(for: Self.interval)
+                try await Task.sleep(for: interval)
             } catch {
                 return
             }
         }
     }
 
-    private func report(_ error: String?, after known: String?) {
-        switch (known, error) {
-        case (nil, let error?):
-            since.withLock { $0 = WallClock.seconds() }
+    private func report() {
+        let error = store.writeError
+        let hasChanged = since.withLock { since in
+            guard (since == nil) != (error == nil) else { return false }
+            since = error == nil ? nil : WallClock.seconds()
+            return true
+        }
+        guard hasChanged else { return }
+        if let error {
             logger.error("store cannot be written", metadata: ["error": "\(error)"])
-        case (.some, nil):
-            since.withLock { $0 = nil }
+        } else {
             logger.notice("store can be written again")
-        default: break
         }
     }
 }

@@ -1,5 +1,6 @@
 import GRDB
 import Logging
+import TestSupport
 import Testing
 
 @testable import Store
@@ -56,6 +57,33 @@ struct WritableStoreTests {
         #expect(condition.error(now: began + .seconds(4)) == "the disk does not respond")
         condition.trialSucceeded(hasWritten: false)
         #expect(condition.error(now: began + .seconds(4)) == nil)
+    }
+
+    /// A store whose trial never ends.
+    private final class HangingStore: StateStore {
+        let records: GatewayRecords
+        var keyRings: (any KeyRingRecords)? { nil }
+        var schemaVersion: Int { 1 }
+        var writeError: String? { "it hangs" }
+        private let trial = AsyncStream<Void>.makeStream()
+
+        init() throws { records = try Store(path: ":memory:", migrations: []).records }
+
+        func tryWriting() async { for await _ in trial.stream {} }
+        func endInGoodOrder(now: Int64) async throws {}
+    }
+
+    @Test("A trial that hangs is logged once, while it lasts")
+    func hangingTrial() async throws {
+        let log = CapturedLog()
+        let watch = StoreWatch(try HangingStore(), logger: log.logger)
+        let running = Task { await watch.run() }
+        let end = ContinuousClock.now + .seconds(30)
+        while watch.failingSince == nil, ContinuousClock.now < end { await Task.yield() }
+        #expect(watch.failingSince != nil)
+        running.cancel()
+        await running.value
+        #expect(log.lines.map { $0.contains("store cannot be written") } == [true])
     }
 
     @Test("What was only looked at says nothing of an earlier failure")
