@@ -100,7 +100,9 @@ struct StoreTests {
         let fixture = StoreFixture()
         defer { fixture.remove() }
         let disk = Disk()
-        let store = try Store(path: fixture.path, migrations: StoredLimits.migrations) { try disk.sync($0) }
+        let store = try Store(
+            path: fixture.path, migrations: StoredLimits.migrations, response: .seconds(600)
+        ) { try disk.sync($0) }
         try await store.write(Self.insert("a"))
         #expect(disk.asked == [])
         async let first: Void = store.write(outlasting: .powerLoss, Self.insert("b"))
