@@ -207,6 +207,7 @@ struct DirectCognitoTests {
             RecordedFetcher(FetchResponse(status: 200)), operation, body.encoded(), revoked: revoked)
         #expect(reply.status == .ok)
         #expect(revoked.targets == [.subject(Fixture.username, before: Fixture.now - 1), .originID("o-1")])
+        #expect(revoked.all.allSatisfy { $0.endsAt == Fixture.now + 86_400 + 600 }, "a day and the longest clock skew")
     }
 
     @Test("A user who is gone at Cognito already is deleted; a token that is refused ends nothing")
@@ -444,7 +445,8 @@ final class Revoked: Sendable {
     func fail(_ fails: Bool) { isFailing.withLock { $0 = fails } }
 
     private let list = Mutex<[Revocation]>([])
-    var targets: [Revocation.Target] { list.withLock { $0.map(\.target) } }
+    var all: [Revocation] { list.withLock { $0 } }
+    var targets: [Revocation.Target] { all.map(\.target) }
     func append(_ revocations: [Revocation]) throws {
         guard !isFailing.withLock({ $0 }) else { throw NotStored() }
         list.withLock { $0 += revocations }

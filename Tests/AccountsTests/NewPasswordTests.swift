@@ -81,6 +81,13 @@ struct NewPasswordTests {
         #expect(revocations.all[0].endsAt == Fixture.now + Fixture.settings().refreshLifetime + 60)
     }
 
+    @Test("Access tokens that outlive the refresh tokens end too, until the longest clock skew after their `exp`")
+    func shortRefresh() async throws {
+        let accounts = try accounts(RecordedFetcher(Self.done)) { $0.refreshLifetime = 3600 }
+        #expect(await accounts.answer(Self.changing).status == .noContent)
+        #expect(revocations.all.map(\.endsAt) == [Fixture.now + 86_400 + 600])
+    }
+
     @Test("A reset ends all sessions of the user whose name it is")
     func reset() async throws {
         let fetcher = RecordedFetcher(Self.done, Self.done, Self.done)

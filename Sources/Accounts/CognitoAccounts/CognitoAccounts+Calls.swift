@@ -92,8 +92,7 @@ extension CognitoAccounts {
 
     /// Puts tokens of the pool on the revocation list for as long as any of them can be valid.
     func revoke(_ targets: [Revocation.Target], _ request: AccountRequest) async throws(Refusal) {
-        // A day is the longest that Cognito lets an access token live; a minute more for clocks that differ.
-        try await revoke(targets, until: revocationTime() + 86_400 + 60, request)
+        try await revoke(targets, until: revocationTime() + CognitoSignInSettings.longestAccessToken, request)
     }
 
     /// Puts tokens of the pool on the revocation list.

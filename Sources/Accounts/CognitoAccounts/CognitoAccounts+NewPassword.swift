@@ -68,8 +68,8 @@ extension CognitoAccounts {
         return stored.first { $0.endedAt == nil && $0.originID?.hasSameBytes(as: own) == true }?.family
     }
 
-    /// Until the last refresh token of an earlier sign-in has ended. A sign-in in this very second is not meant, except
-    /// those of the records, which are named one by one.
+    /// Until the last token of an earlier sign-in has ended. A sign-in in this very second is not meant, except those of
+    /// the records, which are named one by one.
     private func revokeOthers(
         of subject: String, sparing own: String?, signedInUntil latest: Int64?, _ request: AccountRequest
     ) async throws(Refusal) {
@@ -77,7 +77,8 @@ extension CognitoAccounts {
         let before = min(latest ?? .max, now - 1)
         let target: Revocation.Target =
             own.map { .otherSignIns(subject, before: before, sparing: $0) } ?? .subject(subject, before: before)
-        try await revoke([target], until: now + max(86_400, settings.refreshLifetime) + 60, request)
+        let lifetime = max(CognitoSignInSettings.longestAccessToken, settings.refreshLifetime + 60)
+        try await revoke([target], until: now + lifetime, request)
     }
 
     private func endAtCognito(_ session: RefreshSessions.Ended, _ request: AccountRequest) async throws(Refusal) {

@@ -137,9 +137,9 @@ extension DirectCognitoCalls {
             + [call.claimed.originID].compactMap { $0 }.map { .originID($0) }
         // A pool that cannot revoke tokens gives them no `origin_jti`.
         guard !targets.isEmpty else { return }
+        let endsAt = time + CognitoSignInSettings.longestAccessToken
         do {
-            // A day is the longest that Cognito lets an access token live; a minute more for clocks that differ.
-            try await revoke(targets.map { Revocation(issuer: pool.settings.issuer, $0, endsAt: time + 86_400 + 60) })
+            try await revoke(targets.map { Revocation(issuer: pool.settings.issuer, $0, endsAt: endsAt) })
         } catch {
             throw .unavailable(.account(.sessionRecordsUnavailable))
         }

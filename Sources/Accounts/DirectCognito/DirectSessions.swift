@@ -1,5 +1,6 @@
 internal import Encoding
 internal import Locking
+internal import Pipeline
 package import Store
 
 /// The sessions of translated sign-ins, by digests of their refresh tokens: a refresh token says nothing by itself, and
@@ -9,8 +10,7 @@ package import Store
 /// those of calls of the API with other gateways, not those of hosted pages. Of others Cognito is asked, which takes the
 /// refresh token of a device with the device's key only. So those are stored as well: no sign-out has the key.
 package final class DirectSessions: Sendable {
-    /// A day is the longest that Cognito lets an access token live; a minute more for clocks that differ.
-    static let lifetime: Int64 = 86_400 + 60
+    static let lifetime = CognitoSignInSettings.longestAccessToken
     /// How long other gateways know one that was noted, in seconds.
     static let sharedLifetime = lifetime + interval
     /// After so many seconds one that is used is shared again.

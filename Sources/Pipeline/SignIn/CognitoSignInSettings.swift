@@ -51,6 +51,10 @@ package struct CognitoSignInSettings: Sendable {
     /// The sign-ins without a password.
     package var choice = SignInChoiceSettings()
 
+    /// How many seconds after its issue an access token can still be accepted: a day is the longest life that Cognito
+    /// gives one, and the clock skew comes on top.
+    package static let longestAccessToken = 86_400 + Issuer.longestSkew
+
     package init(
         endpoint: String, issuer: String, poolID: String, clientID: String, clientSecret: Secret?,
         refreshLifetime: Int64 = 30 * 86_400, briefRefreshLifetime: Int64 = 86_400,

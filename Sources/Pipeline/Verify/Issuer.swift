@@ -46,6 +46,9 @@ package struct Issuer: Sendable, Equatable {
     package var algorithms: [SignatureAlgorithm]
     /// How far the issuer's clock may be off, in seconds.
     package var skew: Int64
+    /// The longest ``skew`` that the configuration allows. Revocations outlast the `exp` of their tokens by it, because a
+    /// reload may lengthen the skew.
+    package static let longestSkew: Int64 = 600
     /// For how many seconds after its end a token is still taken: for who may exchange it for another one, and for
     /// nobody else.
     package var grace: Int64 = 0

@@ -82,7 +82,8 @@ extension IssuerSettings {
 
     private init?(reading keys: SettingsMapping, name: String) {
         let profile = keys.value("profile", .oneOf, default: IssuerProfile.cognito)
-        let skew = keys.value("clock_skew", .duration(.zero ... .seconds(600)), default: .seconds(60))
+        let skew = keys.value(
+            "clock_skew", .duration(.zero ... .seconds(Issuer.longestSkew)), default: .seconds(60))
         if profile == .localPool {
             guard let read = IssuerParts.localPool(keys) else { return nil }
             self.init(
