@@ -130,7 +130,7 @@ struct DeviceTests {
             request["AccessToken"] = .string(try tokens.text("AccessToken"))
         }
         let first = try await pool.pool.answer("ListDevices", request)
-        request["PaginationToken"] = try #require(first["PaginationToken"])
+        request["PaginationToken"] = first["PaginationToken"]
         let last = try await pool.pool.answer("ListDevices", request)
         #expect(last["PaginationToken"] == nil)
         let pages = [first, last].map { $0["Devices"]?.arrayValue ?? [] }
