@@ -16,7 +16,7 @@ extension PostgresUsers: UserSessionRecords {
     package func advance(to record: UserSessionRecord) async throws -> UserSessionStep {
         let sql = """
             UPDATE user_sessions AS s SET rotation = $2, successor = $3::bytea, retry_until = 0, refreshed_at = $4,
-                expires_at = $5, previous_expires_at = GREATEST(s.previous_expires_at, s.expires_at), ends_at = $6,
+                expires_at = $5, previous_expires_at = GREATEST(s.previous_expires_at, s.expires_at, $6), ends_at = $7,
                 changed = pg_current_xact_id()
             WHERE s.id = $1 AND s.rotation < $2 AND s.ended_at IS NULL
                 AND EXISTS (SELECT FROM users AS u WHERE u.id = s.user_id AND u.disabled_at IS NULL)
@@ -26,7 +26,8 @@ extension PostgresUsers: UserSessionRecords {
                 sql,
                 [
                     .text(record.id), .integer(record.rotation), .optional(record.successor),
-                    .integer(record.refreshedAt), .integer(record.expiresAt), .integer(record.endsAt),
+                    .integer(record.refreshedAt), .integer(record.expiresAt), .integer(record.previousExpiresAt),
+                    .integer(record.endsAt),
                 ]) > 0
         if isTaken { return .taken }
         // The write has waited for whoever was faster, so that this sees what they wrote.

@@ -50,14 +50,14 @@ extension StoredUsers: UserSessionRecords {
             let statement = try database.cachedStatement(
                 sql: """
                     UPDATE user_sessions SET rotation = ?, successor = ?, retry_until = 0, refreshed_at = ?,
-                        expires_at = ?, previous_expires_at = max(previous_expires_at, expires_at), ends_at = ?
+                        expires_at = ?, previous_expires_at = max(previous_expires_at, expires_at, ?), ends_at = ?
                     WHERE id = ? AND rotation < ? AND ended_at IS NULL
                         AND EXISTS (SELECT 1 FROM users WHERE id = user_id AND disabled_at IS NULL)
                     RETURNING rotation
                     """)
             let arguments: StatementArguments = [
                 record.rotation, record.successor.map { Data($0) }, record.refreshedAt, record.expiresAt,
-                record.endsAt, record.id, record.rotation,
+                record.previousExpiresAt, record.endsAt, record.id, record.rotation,
             ]
             let isTaken = try Int64.fetchOne(statement, arguments: arguments) != nil
             guard isTaken else { return .overtaken(try Self.session(record.id, in: database)) }

@@ -158,7 +158,8 @@ package protocol UserSessionRecords: Sendable {
 
     func session(_ id: String) async throws -> (session: UserSessionRecord, user: UserRecord)?
 
-    /// Takes a session on to this token, if it goes on and has the token before this one.
+    /// Takes a session on to this token, if it goes on and has the token before this one. Of the times at which a
+    /// replaced token expires, the record's and those stored, the latest is kept.
     func advance(to record: UserSessionRecord) async throws -> UserSessionStep
 
     /// Gives the newest token other times, under the same number, if the session goes on and has come no further since it

@@ -141,6 +141,18 @@ struct UserSessionRecordsTests {
         #expect(try await superseded(at: 500).map(\.id) == ["c", "a"])
     }
 
+    @Test("The end of a replaced token is stored where the record is behind it", arguments: RecordStores.installed)
+    func supersededByOlderRecord(store: RecordStores) async throws {
+        let records = try await store.open()
+        try await begin(records, SharedRecords.session("s"))
+        // The step to the replaced token was lost with the machine's power.
+        var next = SharedRecords.session("s", rotation: 2)
+        next.previousExpiresAt = Self.now + 500
+        #expect(try await records.users.advance(to: next) == .taken)
+        let reading = try await records.others.superseded(since: nil, now: Self.now, limit: 9)
+        #expect(reading.sessions.map(\.expiresAt) == [Self.now + 500])
+    }
+
     @Test("A follower reads what others refresh after it has read last", arguments: RecordStores.installed)
     func supersededSince(store: RecordStores) async throws {
         let records = try await store.open()
