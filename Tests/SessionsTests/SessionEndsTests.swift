@@ -127,6 +127,33 @@ struct SessionEndsTests {
         }
     }
 
+    @Test("A token that was replaced before a start is refused until the longest clock skew after its `exp`")
+    func clockSkew() async throws {
+        try await withDirectory { path in
+            let users = try StoredUsers(GatewayStore.open(in: path))
+            let now = ManualClock.start
+            let user = UserRecord(id: "ada", issuer: "apple", subject: "a", createdAt: now)
+            let session = UserSessionRecord(
+                id: "s", userID: "ada", authTime: now - 200, createdAt: now - 200, refreshedAt: now - 200,
+                expiresAt: now + 500, endsAt: now + 5000)
+            _ = try await users.signIn(UserSignIn(proof: nil, user: user, session: session))
+            var next = session
+            (next.rotation, next.refreshedAt, next.expiresAt) = (1, now - 100, now + 4000)
+            #expect(try await users.advance(to: next) == .taken)
+            let (service, ends) = try parts(path, users)
+            try await ends.follow()
+            clock.advance(500 + 599)
+            try await service.removeEnded()
+            #expect(service.current.revokes(Self.token("s", rotation: 0)))
+            let (later, followers) = try parts(path, users)
+            try await followers.follow()
+            #expect(later.current.revokes(Self.token("s", rotation: 0)), "also where the start was after its `exp`")
+            clock.advance(1)
+            try await service.removeEnded()
+            #expect(!service.current.revokes(Self.token("s", rotation: 0)), "the gate refuses it by then")
+        }
+    }
+
     @Test("What another process on the same records has refreshed is followed")
     func others() async throws {
         try await withDirectory { path in

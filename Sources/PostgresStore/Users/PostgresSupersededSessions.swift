@@ -41,7 +41,7 @@ struct PostgresSupersededSessions {
     }
 
     private func all(limit: Int, now: Int64) async throws -> [SupersededSession] {
-        let earliest = clock.pruningTime(now)
+        let expiry = clock.pruningTime(now) - SupersededSession.grace
         return try await pages(limit) { last, count in
             try await store.rows(
                 """
@@ -50,7 +50,7 @@ struct PostgresSupersededSessions {
                     AND ($2::text IS NULL OR (previous_expires_at, id) < ($3, $2))
                 ORDER BY previous_expires_at DESC, id DESC LIMIT $4
                 """,
-                [.integer(earliest), .orNull(last?.id), .integer(last?.expiresAt ?? 0), .integer(count)])
+                [.integer(expiry), .orNull(last?.id), .integer(last?.expiresAt ?? 0), .integer(count)])
         }
     }
 

@@ -122,7 +122,8 @@ package final class SessionEnds: SessionRevocations {
         guard !sessions.isEmpty else { return }
         await revocations.supersede(
             sessions.map {
-                SupersededTokens(issuer: issuer, sessionID: $0.id, rotation: $0.rotation, endsAt: $0.expiresAt)
+                SupersededTokens(
+                    issuer: issuer, sessionID: $0.id, rotation: $0.rotation, endsAt: $0.expiresAt + Issuer.longestSkew)
             })
     }
 

@@ -128,7 +128,7 @@ extension UserSessions {
             revocations.supersede(
                 SupersededSession(
                     id: next.id, rotation: next.rotation, refreshedAt: next.refreshedAt,
-                    expiresAt: next.previousExpiresAt + issuer.skew))
+                    expiresAt: next.previousExpiresAt))
             return SessionSuccessor(token: token)
         case .overtaken: return try await overtaken(caller, on: deviceID, requestID)
         }

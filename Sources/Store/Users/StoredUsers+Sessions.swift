@@ -133,7 +133,7 @@ extension StoredUsers: UserSessionRecords {
 
     /// The longest-lived first.
     private func superseded(now: Int64, limit: Int) async throws -> [SupersededSession] {
-        let pruning = store.pruningTime(now)
+        let expiry = store.pruningTime(now) - SupersededSession.grace
         return try await store.read { database in
             try Row.fetchAll(
                 database,
@@ -142,7 +142,7 @@ extension StoredUsers: UserSessionRecords {
                     WHERE rotation > 0 AND previous_expires_at > ? AND ended_at IS NULL
                     ORDER BY previous_expires_at DESC LIMIT ?
                     """,
-                arguments: [pruning, limit]
+                arguments: [expiry, limit]
             ).map(SupersededSession.init)
         }
     }

@@ -1,3 +1,5 @@
+internal import Pipeline
+
 /// A session of a user's as it is kept: a chain of tokens, of which the newest counts.
 package struct UserSessionRecord: Sendable, Equatable {
     /// The tokens' `sid`.
@@ -128,8 +130,12 @@ package struct SupersededSession: Sendable, Equatable {
     /// Tokens before this one count no more.
     package var rotation: Int64
     package var refreshedAt: Int64
-    /// When the last of them expires.
+    /// The latest `exp` of theirs. Gateways accept a token for the clock skew longer.
     package var expiresAt: Int64
+
+    /// For how many seconds after ``expiresAt`` a reading of all includes a session: the longest clock skew, and an hour
+    /// for gateways whose clock is behind.
+    package static let grace = 3600 + Issuer.longestSkew
 
     package init(id: String, rotation: Int64, refreshedAt: Int64, expiresAt: Int64) {
         self.id = id
@@ -185,8 +191,8 @@ package protocol UserSessionRecords: Sendable {
     func sessions(of userID: String) async throws -> [UserSessionRecord]
 
     /// Sessions with tokens that anyone has replaced since a position, oldest first; without a position, all whose
-    /// replaced tokens have not expired, of more than `limit` the longest-lived. A position is good for
-    /// ``LostAnswers/window`` seconds: then a session shows no change any more.
+    /// replaced tokens a gateway may still accept (``SupersededSession/grace``), of more than `limit` the longest-lived.
+    /// A position is good for ``LostAnswers/window`` seconds: then a session shows no change any more.
     func superseded(since position: ChangePosition?, now: Int64, limit: Int) async throws -> SupersededReading
 
     /// Forgets sessions that nobody can have a token of, tokens that nobody may ask for any more, and what sign-ins used
