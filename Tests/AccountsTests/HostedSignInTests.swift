@@ -40,6 +40,26 @@ struct HostedSignInTests {
             fetcher, settings: settings, now: now, records: records ?? StoredSessions(codes.store), codes: codes)
     }
 
+    /// Another app client of the pool, which knows the fixture's.
+    static func otherClient(
+        _ fetcher: any Fetcher, _ codes: StoredAuthorizationCodes, now: Int64 = Fixture.now
+    ) throws -> CognitoAccounts {
+        let app = AppClient(
+            poolID: Fixture.poolID, clientID: Fixture.clientID, clientSecret: Secret(Fixture.clientSecret))
+        let sibling = SiblingClients.Client(app: app, sealingKeys: try Fixture.ring())
+        var settings = Self.settings
+        (settings.clientID, settings.clientSecret) = ("other-client", Secret("other-secret"))
+        return try Fixture.accounts(
+            fetcher, settings: settings, now: now, records: StoredSessions(codes.store), codes: codes,
+            siblings: SiblingClients([sibling]))
+    }
+
+    /// The body of the fixture's client's RevokeToken.
+    static let revocation: JSON = [
+        "ClientId": .string(Fixture.clientID), "Token": "provider-refresh-token",
+        "ClientSecret": .string(Fixture.clientSecret),
+    ]
+
     static func browserRequest(_ operation: AccountOperation, _ query: String) -> AccountRequest {
         var request = Fixture.request(operation)
         request.query = query
@@ -86,11 +106,11 @@ struct HostedSignInTests {
         return FetchResponse(status: 200, body: body.encoded())
     }
 
-    static func redemption() -> AccountRequest {
+    static func redemption(by clientID: String = Fixture.clientID) -> AccountRequest {
         Fixture.request(
             .oauthToken,
             [
-                "grant_type": "authorization_code", "client_id": .string(Fixture.clientID),
+                "grant_type": "authorization_code", "client_id": .string(clientID),
                 "code": .string(random32), "redirect_uri": .string(app), "code_verifier": .string(verifier),
             ])
     }
@@ -205,24 +225,29 @@ struct HostedSignInTests {
     func unredeemedOfSibling() async throws {
         let codes = try Self.codes()
         _ = try await Self.comeBack(Self.accounts(RecordedFetcher(Self.tokens()), codes), codes)
-        let app = AppClient(
-            poolID: Fixture.poolID, clientID: Fixture.clientID, clientSecret: Secret(Fixture.clientSecret))
-        let sibling = SiblingClients.Client(app: app, sealingKeys: try Fixture.ring())
-        var settings = Self.settings
-        (settings.clientID, settings.clientSecret) = ("other-client", Secret("other-secret"))
         let fetcher = RecordedFetcher(Fixture.output([:]))
-        let other = try Fixture.accounts(
-            fetcher, settings: settings, now: Fixture.now + 60, records: StoredSessions(codes.store), codes: codes,
-            siblings: SiblingClients([sibling]))
+        let other = try Self.otherClient(fetcher, codes, now: Fixture.now + 60)
         let key = try SealingKey(Secret([UInt8](repeating: 8, count: 32)))
         other.sealingKeys.adopt(SealingKeyRing(sealing: key))
         await other.endUnredeemed()
-        let expected: JSON = [
-            "ClientId": .string(Fixture.clientID), "Token": "provider-refresh-token",
-            "ClientSecret": .string(Fixture.clientSecret),
-        ]
         #expect(await fetcher.operations == ["RevokeToken"])
-        #expect(await fetcher.bodies == [expected])
+        #expect(await fetcher.bodies == [Self.revocation])
+    }
+
+    @Test(
+        "A code that another app client of the pool shows is used up, and its session ends by its own client's secret",
+        arguments: [false, true])
+    func codeAtSibling(isRedeemed: Bool) async throws {
+        let codes = try Self.codes()
+        _ = try await Self.comeBack(Self.accounts(RecordedFetcher(Self.tokens()), codes), codes)
+        let own = try Self.accounts(RecordedFetcher(), codes)
+        if isRedeemed { #expect(await own.answer(Self.redemption()).status == .ok) }
+        let fetcher = RecordedFetcher(Fixture.output([:]))
+        let other = try Self.otherClient(fetcher, codes)
+        #expect(await other.answer(Self.redemption(by: "other-client")).status == .badRequest)
+        #expect(await fetcher.operations == ["RevokeToken"])
+        #expect(await fetcher.bodies == [Self.revocation])
+        #expect(await own.answer(Self.redemption()).status == .badRequest)
     }
 
     @Test("The session of a redeemed code goes on")

@@ -127,9 +127,11 @@ extension CognitoAccounts {
     }
 
     /// Ends a session at Cognito that nobody has a token of.
-    func giveUp(_ result: AuthenticationResult, _ request: AccountRequest) async {
+    ///
+    /// - Parameter clientID: of the app client that the tokens are of; nil: the gateway's own.
+    func giveUp(_ result: AuthenticationResult, of clientID: String? = nil, _ request: AccountRequest) async {
         guard let refreshToken = result.refreshToken else { return }
         // In a task of its own: the client's hanging up must not leave it half-done.
-        await Task { try? await revokeAtCognito(refreshToken, request) }.value
+        await Task { try? await revokeAtCognito(refreshToken, of: clientID, request) }.value
     }
 }

@@ -77,8 +77,8 @@ struct OAuthTokenEndpoint: AccountEndpoint {
         Refusal(.notAuthorized, message: "The code is not valid. Sign in again.", reason: .account(reason))
     }
 
-    /// The result of the sign-in that the code is for, if the app has proven that it began it. A wrong proof uses the
-    /// code up.
+    /// The result of the sign-in that the code is for, if the app has proven that it began it. A wrong proof, or another
+    /// app client of the pool, uses the code up.
     private func proven(
         _ text: [UInt8], _ hash: [UInt8], _ accounts: CognitoAccounts, _ request: AccountRequest
     ) async throws(Refusal) -> (result: AuthenticationResult, account: String) {
@@ -99,7 +99,7 @@ struct OAuthTokenEndpoint: AccountEndpoint {
                 try await codes.use(hash, poolID: settings.poolID, now: now)
             }
             guard isOurs else { throw Self.invalid(.authorizationCodeReused) }
-            await accounts.giveUp(result, request)
+            await accounts.giveUp(result, of: stored.clientID, request)
             throw Self.invalid(.invalidAuthorizationCode)
         }
         // An address that the pool has not proven is not the user's: it may be somebody else's.
@@ -151,7 +151,8 @@ extension AccountRequest {
 }
 
 extension CognitoAccounts {
-    /// Ends the session that was begun with a code which somebody shows again (RFC 6749, 4.1.2 and 10.5).
+    /// Ends the session that was begun with a code which somebody shows again (RFC 6749, 4.1.2 and 10.5). It may be one
+    /// of another app client of the pool.
     ///
     /// - Returns: the refusal for whoever shows it.
     fileprivate func endSession(_ family: [UInt8], _ request: AccountRequest) async throws(Refusal) -> Refusal {
@@ -163,7 +164,9 @@ extension CognitoAccounts {
         try await both { () async throws(Refusal) in
             try await revoke(origins.sorted().map(Revocation.Target.originID), request)
         } then: { () async throws(Refusal) in
-            for session in ended { try await revokeAtCognito(session.refreshToken, request) }
+            for session in ended {
+                try await revokeAtCognito(session.refreshToken, of: session.clientID, request)
+            }
         }
         return OAuthTokenEndpoint.invalid(.authorizationCodeReused)
     }
