@@ -112,7 +112,9 @@ struct RotationTests {
     @Test("A retry whose newest token is sealed with a key that is gone is no retry after an hour")
     func goneKey() async throws {
         let scene = try Scene()
-        let token = try Fixture.sealedText()
+        var sealed = Fixture.sealed
+        (sealed.deviceID, sealed.expiresAt) = (nil, Fixture.now + 86_400)
+        let token = try Fixture.sealedText(sealed)
         let keys = try ([7, 8] as [UInt8]).map { try SealingKey(Secret([UInt8](repeating: $0, count: 32))) }
         let before = try Fixture.accounts(
             RecordedFetcher(Fixture.tokens(refreshToken: "rotated")), records: scene.records)

@@ -66,7 +66,7 @@ struct URLSessionTransportTests {
         await withTaskGroup(of: Void.self) { group in
             for _ in 0..<4 {
                 group.addTask {
-                    for turn in 0..<500 {
+                    for turn in 0..<100 {
                         let task = Task { try await transport.send(URLRequest(url: server.url), uploading: nil) }
                         for _ in 0..<turn % 5 { await Task.yield() }
                         task.cancel()

@@ -163,7 +163,7 @@ struct ReloadTests {
         let looks = (0..<4).map { _ in Task { await requests.askForLooks(every: .zero) } }
         let (ends, end) = AsyncStream.makeStream(of: Bool.self)
         Task {
-            for _ in 0..<10_000 { _ = await requests.askAndWait() }
+            for _ in 0..<2000 { _ = await requests.askAndWait() }
             end.yield(true)
         }
         let limit = Task {
