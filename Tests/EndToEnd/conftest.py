@@ -48,7 +48,7 @@ SECONDS = {
     "test_repository.py": 37, "test_schema.py": 35, "test_replicas.py": 34, "test_unreliable_peers.py": 33,
     "test_fastapi.py": 31, "test_http2.py": 31, "test_concealed_users.py": 30, "test_documentation.py": 28,
     "test_replicas_chaos.py": 27, "test_assertion.py": 26, "test_corpus.py": 26, "test_admin_users.py": 25,
-    "test_hostile.py": 25, "test_otlp_metrics.py": 24, "test_replicas_races.py": 23, "test_slow_backends.py": 23,
+    "test_careless_clients.py": 25, "test_hostile.py": 25, "test_otlp_metrics.py": 24, "test_replicas_races.py": 23, "test_slow_backends.py": 23,
     "test_sessions_hostile.py": 22, "test_restore.py": 21, "test_state_directory.py": 21, "test_tls.py": 21,
     "test_token_privacy.py": 21, "test_translated_steps.py": 21, "test_admin_tls.py": 20, "test_quickstart.py": 20,
     "test_translated_sign_out.py": 20, "test_threats_tokens.py": 19, "test_backend_rest.py": 18,
