@@ -4,8 +4,9 @@ import json
 
 import pytest
 from harness import raw
-from harness.account import assert_refusal, bearer
-from harness.gateway import check, gatehouse
+from harness.account import Account, assert_refusal, bearer
+from harness.assertions import ISSUER, JWKS_PATH
+from harness.gateway import ADA, check, gatehouse
 from harness.h2raw import H2Connection, request
 
 PATH = "/recorded/hosts"
@@ -87,6 +88,28 @@ def test_routes_that_share_host_path_and_method_are_an_error(hosted, tmp_path):
     result = check(path)
     assert result.returncode == 78
     assert 'routes[1]: another route, "a", has the same path and methods' in result.stderr
+
+
+@pytest.mark.parametrize("host", ["shop.example.com", "a.partners.example.com", "elsewhere.test"])
+def test_a_wide_route_of_a_host_takes_no_call_of_the_gateways_own(start_gateway, own_recorder, pool, ledger, host):
+    routes = [route("shop", ["shop.example.com"], "/**"), route("partner", ["*.partners.example.com"], "/**")]
+    gateway = start_gateway({"routes": routes, "identity": {"assertion": {"issuer": ISSUER}}}, pool=pool)
+    assert Account(gateway.port, ledger, headers={"Host": host}).login(*ADA).status == 200
+    keys = raw.exchange(gateway.port, "GET", JWKS_PATH, {"Host": host})
+    assert keys.status == 200
+    assert keys.json()["keys"]
+    assert own_recorder.requests == []
+
+
+def test_a_hosts_route_for_a_call_of_the_gateways_own_is_an_error(start_gateway, pool, tmp_path):
+    gateway = start_gateway({"routes": [route("shop", ["shop.example.com"], "/**")]}, pool=pool)
+    mine = route("mine", ["shop.example.com"], "/api/v1/auth/login", methods=["POST"])
+    path = tmp_path / "gatehouse.json"
+    path.write_text(json.dumps({**gateway.config, "routes": [*gateway.config["routes"], mine]}))
+    result = check(path)
+    assert result.returncode == 78
+    both = 'routes "mine" and "gatehouse:login" both take "shop.example.com/api/v1/auth/login"'
+    assert f"routes[1]: {both}" in result.stderr
 
 
 def test_token_verify_takes_a_host(hosted, issuer):

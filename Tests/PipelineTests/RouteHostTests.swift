@@ -60,6 +60,64 @@ struct RouteHostTests {
         #expect(try Self.outcome(table, "b.test", "/x", .get) == "405 POST")
     }
 
+    static func own(_ name: String, _ pattern: String, _ method: HTTPRequest.Method) throws -> Route {
+        Route(
+            name: name, pattern: try RoutePattern(pattern), methods: [method], access: .public,
+            destination: .endpoint(0))
+    }
+
+    static func tableWithEndpoints() throws -> RouteTable {
+        try RouteTable([
+            own("login", "/auth/login", .post), own("end-session", "/auth/me/sessions/*", .delete),
+            route("shop", ["shop.test"], "/**"), route("auth", ["auth.test", "a.wild.test"], "/auth/**"),
+            route("wild", ["*.wild.test"], "/**"), route("narrow", ["narrow.test"], "/x"),
+            route("page", ["page.test"], "/auth/login", [.get]), route("page-rest", ["page.test"], "/auth/*"),
+            route("any-page", nil, "/auth/login", [.get]), route("one", nil, "/auth/me/sessions/this", [.get]),
+        ])
+    }
+
+    static let endpointCases: [(String?, String, HTTPRequest.Method, String)] = [
+        ("shop.test", "/auth/login", .post, "login"), ("SHOP.test.:80", "/auth/login/", .post, "login"),
+        ("auth.test", "/auth/login", .post, "login"), ("a.wild.test", "/auth/login", .post, "login"),
+        ("b.wild.test", "/auth/login", .post, "login"), ("narrow.test", "/auth/login", .post, "login"),
+        ("other.test", "/auth/login", .post, "login"), (nil, "/auth/login", .post, "login"),
+        ("shop.test", "/auth/me/sessions/7", .delete, "end-session"),
+        // As without hosts, the most specific path decides alone.
+        ("shop.test", "/auth/login", .get, "405 POST"), ("shop.test", "/auth/me/sessions/7", .get, "405 DELETE"),
+        ("shop.test", "/auth/login;p", .post, "404"), ("shop.test", "/auth/login/..", .post, "shop"),
+        ("shop.test", "/auth", .post, "shop"), ("shop.test", "/auth/other", .post, "shop"),
+        ("a.wild.test", "/auth/other", .post, "auth"), ("a.wild.test", "/x", .post, "wild"),
+        ("page.test", "/auth/login", .get, "page"), ("page.test", "/auth/login", .post, "login"),
+        ("page.test", "/auth/login", .put, "405 GET,HEAD,POST"), ("page.test", "/auth/x", .get, "page-rest"),
+        // A host without a route for the path gives way to the routes without hosts.
+        ("narrow.test", "/auth/login", .get, "any-page"), ("narrow.test", "/auth/me/sessions/this", .get, "one"),
+    ]
+
+    @Test("No host's wider route takes the gateway's own calls", arguments: endpointCases)
+    func endpoints(authority: String?, target: String, method: HTTPRequest.Method, expected: String) throws {
+        #expect(try Self.outcome(Self.tableWithEndpoints(), authority, target, method) == expected)
+    }
+
+    @Test("Before a backend that ignores case, a host's wider route takes no endpoint in other letters either")
+    func foldedEndpoints() throws {
+        let table = try RouteTable([
+            Self.own("login", "/auth/login", .post), Self.route("shop", ["shop.test"], "/**", ignoresCase: true),
+        ])
+        #expect(try Self.outcome(table, "shop.test", "/auth/login", .post) == "login")
+        #expect(try Self.outcome(table, "shop.test", "/Auth/Login", .post) == "404")
+    }
+
+    @Test("A host's route that takes an endpoint's path and method is a fault that names both")
+    func endpointOverlap() throws {
+        for host in ["shop.test", "*.shop.test"] {
+            let routes = [
+                try Self.own("login", "/auth/login", .post), try Self.route("mine", [host], "/auth/login", [.post]),
+            ]
+            let fault = #expect(throws: RouteError.self) { try RouteTable(routes) }
+            #expect(fault?.message.contains("\"login\"") == true && fault?.message.contains("\"mine\"") == true)
+        }
+    }
+
     @Test("A path that can be read differently counts only where every reading is under one route of one host")
     func readings() throws {
         let table = try RouteTable([Self.route("a", ["a.test"], "/x/**"), Self.route("any", nil, "/**")])

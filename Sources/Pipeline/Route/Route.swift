@@ -103,6 +103,11 @@ package struct Route: Sendable, Equatable {
 }
 
 extension Route {
+    /// Whether it is an endpoint of the gateway's own that is the same for every host.
+    var isAtEveryHost: Bool {
+        if case .endpoint = destination { hosts == nil } else { false }
+    }
+
     /// The upstream that its requests can go to; nil where none ever do.
     package var upstream: String? {
         switch destination {

@@ -20,6 +20,11 @@ package struct RoutePattern: Sendable, Hashable, CustomStringConvertible {
             default: false
             }
         }
+
+        /// Whether some segment comes under both.
+        func meets(_ other: Segment) -> Bool {
+            if case (.literal(let one), .literal(let two)) = (self, other) { one.hasSameBytes(as: two) } else { true }
+        }
     }
 
     /// The pattern as written.
@@ -66,6 +71,13 @@ package struct RoutePattern: Sendable, Hashable, CustomStringConvertible {
     func matchesSame(as other: RoutePattern) -> Bool {
         includesBelow == other.includesBelow && segments.count == other.segments.count
             && zip(segments, other.segments).allSatisfy { $0.isSame(as: $1) }
+    }
+
+    /// Whether some path comes under both.
+    func meets(_ other: RoutePattern) -> Bool {
+        (includesBelow || segments.count >= other.segments.count)
+            && (other.includesBelow || other.segments.count >= segments.count)
+            && zip(segments, other.segments).allSatisfy { $0.meets($1) }
     }
 
     private static func segment(_ part: Substring, of text: String) throws(RouteError) -> Segment {

@@ -29,26 +29,27 @@ package struct RouteTable: Sendable {
 
     /// Compiles the table. Throws for two routes of one name, for two of the same pattern whose methods overlap, for
     /// two whose patterns differ in case alone before a backend that ignores it, and for methods that are never routed.
+    ///
+    /// The gateway's own endpoints are at every host, so that no host's wider route takes what they are sent.
     package init(_ routes: [Route]) throws(RouteError) {
-        var shapes: [Shape] = []
+        var draft = Draft(routes)
         var names: Set<String> = []
+        var methods: [MethodSet] = []
         for (index, route) in routes.enumerated() {
             guard names.insert(route.name).inserted else {
                 throw RouteError("two routes are named \"\(route.name)\"")
             }
-            let methods = try Self.methods(of: route)
+            methods.append(try Self.methods(of: route))
             for host in route.hosts.map({ $0.map(Optional.some) }) ?? [nil] {
-                let known = shapes.firstIndex { $0.host == host && $0.pattern.matchesSame(as: route.pattern) }
-                let position = known ?? shapes.count
-                if known == nil { shapes.append(Shape(host: host, pattern: route.pattern)) }
-                if let rival = shapes[position].rules.first(where: { $0.methods.overlaps(methods) }) {
-                    throw RouteError(
-                        "routes \"\(routes[rival.route].name)\" and \"\(route.name)\" both take "
-                            + "\"\(host?.description ?? "")\(route.pattern)\" with the same method")
-                }
-                shapes[position].rules.append((methods, index))
+                try draft.add(index, at: host, methods[index])
             }
         }
+        for (index, route) in routes.enumerated() where route.isAtEveryHost {
+            for other in draft.shapes where other.host != nil && other.pattern.meets(route.pattern) {
+                try draft.add(index, at: other.host, methods[index])
+            }
+        }
+        var shapes = draft.shapes
         for position in shapes.indices {
             var all = MethodSet([])
             for rule in shapes[position].rules { all.formUnion(rule.methods) }
@@ -58,6 +59,33 @@ package struct RouteTable: Sendable {
         self.shapes = shapes
         self.hosts = RouteHosts(shapes.map { ($0.host, $0.pattern) })
         self.folded = try Self.folded(shapes, routes)
+    }
+
+    /// The shapes while routes are put into them.
+    private struct Draft {
+        let routes: [Route]
+        var shapes: [Shape] = []
+        var positions: [HostedPattern: Int] = [:]
+
+        init(_ routes: [Route]) { self.routes = routes }
+
+        /// Lets a route take its requests at a host, unless it does already.
+        mutating func add(_ route: Int, at host: RouteHost?, _ methods: MethodSet) throws(RouteError) {
+            let pattern = routes[route].pattern
+            let key = HostedPattern(host: host, pattern: pattern.bytes)
+            let position = positions[key] ?? shapes.count
+            if position == shapes.count {
+                positions[key] = position
+                shapes.append(Shape(host: host, pattern: pattern))
+            }
+            guard !shapes[position].rules.contains(where: { $0.route == route }) else { return }
+            if let rival = shapes[position].rules.first(where: { $0.methods.overlaps(methods) }) {
+                throw RouteError(
+                    "routes \"\(routes[rival.route].name)\" and \"\(routes[route].name)\" both take "
+                        + "\"\(host?.description ?? "")\(pattern)\" with the same method")
+            }
+            shapes[position].rules.append((methods, route))
+        }
     }
 
     private static func folded(_ shapes: [Shape], _ routes: [Route]) throws(RouteError) -> FoldedRoutes? {
