@@ -1,15 +1,16 @@
 package import Accounts
+internal import Encoding
 internal import Pipeline
 
 /// The pools whose account endpoints have the same paths: the host of a request says which of them is meant.
 package struct AccountGroup: Sendable {
     package struct Member: Sendable {
-        /// In lower case, without ports; empty for all that no other member names.
-        var hosts: Set<String>
+        /// In the form in which hosts are compared; empty for all that no other member names.
+        let hosts: Set<ExactText>
         package var accounts: CognitoAccounts
 
-        package init(hosts: Set<String>, accounts: CognitoAccounts) {
-            self.hosts = hosts
+        package init(hosts: [String], accounts: CognitoAccounts) {
+            self.hosts = Set(hosts.map { ExactText(RouteHost.normal($0) ?? $0) })
             self.accounts = accounts
         }
     }
@@ -24,17 +25,8 @@ package struct AccountGroup: Sendable {
     func accounts(for authority: String?) -> CognitoAccounts? {
         // Nearly always there is one, for all hosts.
         if members.count == 1, members[0].hosts.isEmpty { return members[0].accounts }
-        let host = authority.map(Self.host) ?? ""
-        return (members.first { $0.hosts.contains(host) } ?? members.first { $0.hosts.isEmpty })?.accounts
-    }
-
-    /// An authority without its port, in lower case (RFC 3986, 3.2.2).
-    private static func host(_ authority: String) -> String {
-        let text = authority.lowercased()
-        // The address of IPv6 has colons of its own, in brackets.
-        guard let colon = text.utf8.lastIndex(of: UInt8(ascii: ":")), text.utf8.last != UInt8(ascii: "]") else {
-            return text
-        }
-        return String(text[..<colon])
+        let host = RouteHost.normal(authority).map { ExactText($0) }
+        let named = host.flatMap { host in members.first { $0.hosts.contains(host) } }
+        return (named ?? members.first { $0.hosts.isEmpty })?.accounts
     }
 }

@@ -29,19 +29,20 @@ struct AccountGroupTests {
             random: { [UInt8](repeating: 0, count: $0) }, logger: Logger(label: "test"))
     }
 
-    private static func group(_ members: [(String, Set<String>)]) throws -> AccountGroup {
+    private static func group(_ members: [(String, [String])]) throws -> AccountGroup {
         AccountGroup(
             members: try members.map { AccountGroup.Member(hosts: $0.1, accounts: try accounts($0.0)) })
     }
 
     @Test(
-        "The host of a request says which pool is meant, in any case and with any port",
+        "The host of a request says which pool is meant, in any case, with any port and with dots at its end",
         arguments: [
             ("a.example", "a"), ("A.Example:8443", "a"), ("[::1]:80", "six"), ("[::1]", "six"), ("b.example", "all"),
-            ("a.example.evil", "all"), (nil, "all"), ("", "all"),
+            ("a.example.evil", "all"), (nil, "all"), ("", "all"), ("a.example.", "a"), ("A.Example..:8443", "a"),
+            ("x", "a"), ("[0:0::1]", "six"), (".", "all"),
         ] as [(String?, String)])
     func hosts(authority: String?, expected: String) throws {
-        let group = try Self.group([("all", []), ("a", ["a.example", "x"]), ("six", ["[::1]"])])
+        let group = try Self.group([("all", []), ("a", ["a.example", "x."]), ("six", ["[::1]"])])
         #expect(group.accounts(for: authority)?.settings.poolID == expected)
     }
 

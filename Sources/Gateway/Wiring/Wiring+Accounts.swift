@@ -85,8 +85,7 @@ extension Wiring {
             for pool in pools {
                 members.append(
                     AccountGroup.Member(
-                        hosts: Set(pool.hosts),
-                        accounts: try await accounts(pool, settings, dependencies, after: previous)))
+                        hosts: pool.hosts, accounts: try await accounts(pool, settings, dependencies, after: previous)))
             }
             groups.append(AccountGroup(members: members))
         }

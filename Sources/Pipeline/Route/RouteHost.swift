@@ -18,7 +18,7 @@ package struct RouteHost: Sendable, Hashable, CustomStringConvertible {
     /// case (RFC 9110 §4.2.3, RFC 3986 §3.2.2).
     ///
     /// - Parameter authority: a valid `host` or `host:port`; nil where the request names none.
-    static func normal(_ authority: String?) -> String? {
+    package static func normal(_ authority: String?) -> String? {
         guard let authority, let first = authority.utf8.first else { return nil }
         if first == UInt8(ascii: "[") {
             return IPAddress(Substring(authority.utf8.dropFirst().prefix { $0 != UInt8(ascii: "]") }))?.description
