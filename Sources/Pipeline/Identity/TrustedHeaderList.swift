@@ -43,6 +43,7 @@ enum TrustedHeaderList {
         (.host, "caches and frameworks with host overrides", "x-http-host-override forwarded-host"),
         (.host, "Zope and Plone (repoze.vhm)", "x-vhm-host"),
         (.host, "Fastly", "fastly-orig-host"),
+        (.host, "Linkerd in ingress mode (the service that gets the request)", "l5d-dst-override"),
         (.host, "CGI variables of PHP, WSGI and Rack", "server-name server-port server-protocol"),
     ]
 
@@ -132,6 +133,7 @@ enum TrustedHeaderList {
         (.identity, "WebSphere's plug-in ($WSRU, $WSCC, $WSRA …)", "-ws*"),
         (.identity, "WebLogic and Oracle HTTP Server", "wl-proxy-* x-weblogic-*"),
         (.identity, "Phusion Passenger (secure headers, !~…)", "--*"),
+        (.identity, "grpc-gateway (metadata of any name, such as x-auth-subject)", "grpc-metadata-*"),
         (.identity, "httpoxy: HTTP_PROXY of CGI, PHP and Go", "proxy"),
     ]
 
