@@ -39,23 +39,29 @@ package final class AuditTrail: Sendable {
 
     /// When this returns, the event is in the outbox where it is to be sent; the log follows.
     package func record(_ event: AuditEvent) async {
-        var event = event
-        event.trace = event.trace ?? SpanContext.current?.ids
-        log?.record(event)
-        recent.add(event)
+        let event = recordLocally(event)
         guard let webhook, webhook.events.contains(event.kind) else { return }
         _ = await webhook.outbox.add(webhook.message(event))
     }
 
     /// For event loops, which wait for nothing, and for what nobody may see being written.
     package func recordWithoutWaiting(_ event: AuditEvent) {
+        let event = recordLocally(event)
+        guard let webhook, webhook.events.contains(event.kind) else { return }
+        let message = webhook.message(event)
+        Task { await webhook.outbox.add(message) }
+    }
+
+    /// In the log and among the recent events, for calls that may cost no write.
+    ///
+    /// - Returns: the event with its trace.
+    @discardableResult
+    func recordLocally(_ event: AuditEvent) -> AuditEvent {
         var event = event
         event.trace = event.trace ?? SpanContext.current?.ids
         log?.record(event)
         recent.add(event)
-        guard let webhook, webhook.events.contains(event.kind) else { return }
-        let message = webhook.message(event)
-        Task { await webhook.outbox.add(message) }
+        return event
     }
 }
 

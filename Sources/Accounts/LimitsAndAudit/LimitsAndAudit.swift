@@ -53,7 +53,8 @@ struct LimitsAndAudit: AccountGuard {
 
     func refused(_ call: AccountCall, _ outcome: AccountOutcome) async {
         report(of: call, outcome)
-        await record(call, outcome, locks: false)
+        // Nothing limits how often a call comes that was not admitted: it must not fill the webhook's queue.
+        for event in AuditEvent.events(of: call, outcome, locks: false) { audit.recordLocally(event) }
     }
 
     func end(_ admission: consuming Admission, _ outcome: AccountOutcome) async throws(Refusal) {
