@@ -38,22 +38,13 @@ package struct PostgresOutbox: OutboxRecords {
         self.clock = clock
     }
 
-    /// Writers at the same moment do not count each other's messages: the limit may be exceeded by as many.
-    package func add(_ message: OutboxMessage, limit: Int) async throws -> Bool {
-        let (sql, values) = Self.adding(message.shared(clock), limit: limit)
-        return try await store.run(sql, values) > 0
-    }
-
-    /// The statement that keeps a message; it changes no row where too many wait.
-    static func adding(_ message: OutboxMessage, limit: Int) -> (sql: String, values: [PostgresValue]) {
-        let parameters = columns.enumerated().map { "$\($0 + 1)::\($1.type)" }.joined(separator: ", ")
-        let sql = """
-            INSERT INTO outbox (\(columns.map(\.name).joined(separator: ", ")))
-            SELECT \(parameters)
-            WHERE (SELECT count(*) FROM outbox WHERE destination = $2 AND must_arrive = $9) < $10
-            ON CONFLICT DO NOTHING
-            """
-        return (sql, values(of: message) + [.integer(limit)])
+    package func add(_ message: OutboxMessage) async throws -> Bool {
+        let parameters = Self.columns.enumerated().map { "$\($0 + 1)::\($1.type)" }.joined(separator: ", ")
+        let names = Self.columns.map(\.name).joined(separator: ", ")
+        let added = try await store.run(
+            "INSERT INTO outbox (\(names)) VALUES (\(parameters)) ON CONFLICT DO NOTHING",
+            Self.values(of: message.shared(clock)))
+        return added > 0
     }
 
     /// The columns with their types: a parameter that is NULL has none of its own.
@@ -120,9 +111,14 @@ package struct PostgresOutbox: OutboxRecords {
         ).map(OutboxMessage.init)
     }
 
-    package func count() async throws -> Int {
-        let rows = try await store.rows("SELECT count(*) AS count FROM outbox")
-        return Int(try rows.first?.integer("count") ?? 0)
+    package func counts() async throws -> [OutboxCount] {
+        try await store.rows(
+            "SELECT destination, must_arrive, count(*) AS n FROM outbox GROUP BY destination, must_arrive"
+        ).map { row in
+            OutboxCount(
+                destination: try row.text("destination"), mustArrive: try row.boolean("must_arrive"),
+                count: Int(try row.integer("n")))
+        }
     }
 }
 

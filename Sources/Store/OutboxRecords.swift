@@ -35,13 +35,25 @@ package struct OutboxMessage: Sendable, Equatable {
     }
 }
 
+/// How many messages wait for one destination: of those that must arrive, or of the others.
+package struct OutboxCount: Sendable {
+    package var destination: String
+    package var mustArrive: Bool
+    package var count: Int
+
+    package init(destination: String, mustArrive: Bool, count: Int) {
+        self.destination = destination
+        self.mustArrive = mustArrive
+        self.count = count
+    }
+}
+
 /// Where messages wait until they have been received. Each call is one atomic step.
 package protocol OutboxRecords: Sendable {
-    /// Keeps a message, unless so many wait already for its destination: of those that must arrive, or of the others.
-    /// When this returns, it outlasts the process.
+    /// Keeps a message, however many wait. When this returns, it outlasts the process.
     ///
-    /// - Returns: whether it was taken.
-    func add(_ message: OutboxMessage, limit: Int) async throws -> Bool
+    /// - Returns: false if there is one with its key.
+    func add(_ message: OutboxMessage) async throws -> Bool
     /// Messages for one destination that are due, oldest first. They count as tried, and are due again after the lease
     /// and a pause that doubles with each attempt. Two processes never send one at the same time. A message whose
     /// process ends is sent again, and one that ends its process is sent ever more rarely.
@@ -62,7 +74,13 @@ package protocol OutboxRecords: Sendable {
     ///   - age: milliseconds.
     ///   - now: milliseconds since 1970; an earlier time counts while that is not believed (``PruningClock``).
     func removeOlder(than age: Int64, now: Int64) async throws -> [OutboxMessage]
-    func count() async throws -> Int
+    /// How many messages wait for each destination. This reads all of them.
+    func counts() async throws -> [OutboxCount]
+}
+
+extension OutboxRecords {
+    /// How many messages wait.
+    package func count() async throws -> Int { try await counts().reduce(0) { $0 + $1.count } }
 }
 
 /// The outbox in SQLite.
@@ -105,20 +123,24 @@ package struct StoredOutbox: OutboxRecords {
         self.store = store
     }
 
-    package func add(_ message: OutboxMessage, limit: Int) async throws -> Bool {
-        try await store.write { try Self.add(message, limit: limit, in: $0) }
+    package func add(_ message: OutboxMessage) async throws -> Bool {
+        try await store.write { try Self.add(message, in: $0) }
     }
 
-    static func add(_ message: OutboxMessage, limit: Int, in database: Database) throws -> Bool {
+    /// - Parameter limit: how many may wait for its destination, of those that must arrive or of the others. Nil: any
+    ///   number, and none of them is read.
+    static func add(_ message: OutboxMessage, limit: Int? = nil, in database: Database) throws -> Bool {
+        if let limit {
+            let waiting = try Int.fetchOne(
+                database, sql: "SELECT count(*) FROM outbox WHERE destination = ? AND must_arrive = ?",
+                arguments: [message.destination, message.mustArrive])
+            guard waiting ?? 0 < limit else { return false }
+        }
         try database.execute(
-            sql: """
-                INSERT INTO outbox (\(columns)) SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9
-                WHERE (SELECT count(*) FROM outbox WHERE destination = ?2 AND must_arrive = ?9) < ?10
-                ON CONFLICT DO NOTHING
-                """,
+            sql: "INSERT INTO outbox (\(columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
             arguments: [
                 message.key, message.destination, message.kind, message.subject, message.body, message.createdAt,
-                message.dueAt, message.attempts, message.mustArrive, limit,
+                message.dueAt, message.attempts, message.mustArrive,
             ])
         return database.changesCount > 0
     }
@@ -176,8 +198,13 @@ package struct StoredOutbox: OutboxRecords {
         }
     }
 
-    package func count() async throws -> Int {
-        try await store.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM outbox") ?? 0 }
+    package func counts() async throws -> [OutboxCount] {
+        try await store.read { database in
+            try Row.fetchAll(
+                database,
+                sql: "SELECT destination, must_arrive, count(*) AS n FROM outbox GROUP BY destination, must_arrive"
+            ).map { OutboxCount(destination: $0["destination"], mustArrive: $0["must_arrive"], count: $0["n"]) }
+        }
     }
 
     private static func message(_ row: Row) -> OutboxMessage {

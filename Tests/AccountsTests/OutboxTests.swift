@@ -51,13 +51,60 @@ struct OutboxTests {
             return []
         }
 
-        func add(_ message: OutboxMessage, limit: Int) async throws -> Bool { true }
+        func add(_ message: OutboxMessage) async throws -> Bool { true }
         func claim(
             for destination: String, now: Int64, lease: Int64, longestPause: Int64, limit: Int
         ) async throws -> [OutboxMessage] { [] }
         func remove(key: String) async throws {}
         func postpone(key: String, until: Int64) async throws {}
-        func count() async throws -> Int { 0 }
+        func counts() async throws -> [OutboxCount] { [] }
+    }
+
+    /// Records in which so many messages wait already, and that count how often they are written to and counted.
+    private final class FullRecords: OutboxRecords {
+        private let waiting: [OutboxCount]
+        private let calls = Mutex((written: 0, counted: 0))
+        var written: Int { calls.withLock { $0.written } }
+        var counted: Int { calls.withLock { $0.counted } }
+
+        init(_ waiting: OutboxCount...) { self.waiting = waiting }
+
+        func add(_ message: OutboxMessage) async throws -> Bool {
+            calls.withLock { $0.written += 1 }
+            return true
+        }
+        func counts() async throws -> [OutboxCount] {
+            calls.withLock { $0.counted += 1 }
+            return waiting
+        }
+        func claim(
+            for destination: String, now: Int64, lease: Int64, longestPause: Int64, limit: Int
+        ) async throws -> [OutboxMessage] { [] }
+        func remove(key: String) async throws {}
+        func postpone(key: String, until: Int64) async throws {}
+        func removeOlder(than age: Int64, now: Int64) async throws -> [OutboxMessage] { [] }
+    }
+
+    @Test("A full queue costs no write, and none of its messages is counted for one more")
+    func full() async throws {
+        let records = FullRecords(
+            OutboxCount(destination: "backend", mustArrive: false, count: Outbox.limit - 2),
+            OutboxCount(destination: "apple", mustArrive: true, count: Outbox.limit))
+        let outbox = outbox(records, nil)
+        await outbox.readWaiting()
+        #expect(outbox.status.waiting == 2 * Outbox.limit - 2)
+        var taken: [Bool] = []
+        for number in 0..<100 { taken.append(await outbox.add(message("k-\(number)"))) }
+        #expect(taken == [true, true] + Array(repeating: false, count: 98))
+        #expect(records.written == 2 && records.counted == 1)
+        #expect(outbox.status.lost == 98)
+        for (destination, mustArrive) in [("backend", true), ("apple", false), ("apple", true)] {
+            var message = message("\(destination)-\(mustArrive)")
+            (message.destination, message.mustArrive) = (destination, mustArrive)
+            #expect(await outbox.add(message) == (destination == "backend" || !mustArrive))
+        }
+        await outbox.readWaiting()
+        #expect(await outbox.add(message("k-100")), "what has gone since makes room")
     }
 
     @Test("A stop while the database is asked is no error")
@@ -78,7 +125,7 @@ struct OutboxTests {
         let receiver = ScriptedReceiver()
         let records = try records()
         let outbox = outbox(records, receiver)
-        #expect(try await records.add(message("k-1"), limit: 9))
+        #expect(try await records.add(message("k-1")))
         await outbox.sendDue()
         clock.advance(86_400_000)
         await outbox.sendDue()
@@ -96,7 +143,7 @@ struct OutboxTests {
         let receiver = ScriptedReceiver(status, status, status)
         let records = try records()
         let outbox = outbox(records, receiver)
-        _ = try await records.add(message("k-1"), limit: 9)
+        _ = try await records.add(message("k-1"))
         for pause: Int64 in [1000, 2000, 4000] {
             let before = receiver.requests.count
             await outbox.sendDue()
@@ -131,7 +178,7 @@ struct OutboxTests {
     @Test("A message that ends the process each time is taken ever more rarely, up to once an hour")
     func endsTheProcess() async throws {
         let records = try records()
-        _ = try await records.add(message("k-1"), limit: 9)
+        _ = try await records.add(message("k-1"))
         for pause: Int64 in [1000, 2000, 4000] {
             #expect(try await claim(records).count == 1)
             clock.advance(10_000 + pause - 1)
@@ -151,7 +198,7 @@ struct OutboxTests {
         let records = try records()
         var strange = message("k-1")
         strange.attempts = attempts
-        _ = try await records.add(strange, limit: 9)
+        _ = try await records.add(strange)
         let receiver = ScriptedReceiver(500)
         let outbox = outbox(records, receiver)
         await outbox.sendDue()
@@ -164,7 +211,7 @@ struct OutboxTests {
     @Test("What a process that ended has taken is sent by the next one")
     func survives() async throws {
         let records = try records()
-        _ = try await records.add(message("k-1"), limit: 9)
+        _ = try await records.add(message("k-1"))
         // Taken, and never heard of again.
         #expect(try await claim(records).count == 1)
         let receiver = ScriptedReceiver()
@@ -179,7 +226,7 @@ struct OutboxTests {
     @Test("Two processes with one store do not send one message at the same time")
     func claims() async throws {
         let records = try records()
-        for number in 0..<10 { _ = try await records.add(message("k-\(number)"), limit: 99) }
+        for number in 0..<10 { _ = try await records.add(message("k-\(number)")) }
         async let first = records.claim(for: "backend", now: clock.now, lease: 1000, longestPause: 0, limit: 6)
         async let second = records.claim(for: "backend", now: clock.now, lease: 1000, longestPause: 0, limit: 6)
         let keys = try await (first + second).map(\.key)
@@ -217,8 +264,8 @@ struct OutboxTests {
         for number in 0..<100 {
             var waiting = message("slow-\(number)")
             waiting.destination = "slow"
-            #expect(try await records.add(waiting, limit: 999))
-            #expect(try await records.add(message("k-\(number)"), limit: 999))
+            #expect(try await records.add(waiting))
+            #expect(try await records.add(message("k-\(number)")))
         }
         async let sent: Void = outbox.sendDue()
         while try await records.count() > 100 { await Task.yield() }
@@ -230,17 +277,19 @@ struct OutboxTests {
         #expect(await slow.came == 100)
     }
 
-    @Test("Each destination has its own room, and what must arrive another one")
+    @Test("What waits is counted by destination, and what must arrive apart")
     func rooms() async throws {
         let records = try records()
-        func add(_ key: String, to destination: String, mustArrive: Bool = false) async throws -> Bool {
-            var message = message(key)
-            (message.destination, message.mustArrive) = (destination, mustArrive)
-            return try await records.add(message, limit: 2)
+        for (destination, mustArrive, count) in [("a", false, 3), ("a", true, 2), ("b", false, 1)] {
+            for number in 0..<count {
+                var message = message("\(destination)-\(mustArrive)-\(number)")
+                (message.destination, message.mustArrive) = (destination, mustArrive)
+                #expect(try await records.add(message))
+            }
         }
-        for number in 0..<3 { #expect(try await add("a-\(number)", to: "a") == (number < 2)) }
-        for number in 0..<3 { #expect(try await add("b-\(number)", to: "b") == (number < 2)) }
-        for number in 0..<3 { #expect(try await add("v-\(number)", to: "a", mustArrive: true) == (number < 2)) }
+        let counts = try await records.counts().map { "\($0.destination) \($0.mustArrive) \($0.count)" }
+        #expect(counts.sorted() == ["a false 3", "a true 2", "b false 1"])
+        #expect(try await records.count() == 6)
     }
 
     @Test(
@@ -250,11 +299,11 @@ struct OutboxTests {
         let (records, receiver) = (try records(), ScriptedReceiver(500))
         let outbox = outbox(records, receiver)
         clock.advance(step)
-        #expect(try await records.add(message("k-1"), limit: 9))
-        #expect(try await records.add(message("k-2"), limit: 9))
+        #expect(try await records.add(message("k-1")))
+        #expect(try await records.add(message("k-2")))
         await outbox.sendDue()
         #expect(receiver.requests.count == 2)
-        #expect(try await records.add(message("k-3"), limit: 9))
+        #expect(try await records.add(message("k-3")))
         clock.advance(-step)
         await outbox.sendDue()
         #expect(receiver.requests.count == 4)
@@ -267,7 +316,7 @@ struct OutboxTests {
     func steps(steps: ClockSteps, failures: Int) async throws {
         let (records, receiver) = (try records(), ScriptedReceiver())
         let failing = outbox(records, ScriptedReceiver(500, 500, 500, 500, 500, 500, 500, 500, 500))
-        #expect(try await records.add(message("k-1"), limit: 9))
+        #expect(try await records.add(message("k-1")))
         for _ in 0..<failures {
             await failing.sendDue()
             clock.advance(64_000)
@@ -284,19 +333,19 @@ struct OutboxTests {
         #expect(try await records.count() == 0)
     }
 
-    @Test("No more wait than may; a key counts once")
+    @Test("A key counts once")
     func bounds() async throws {
         let records = try records()
-        #expect(try await records.add(message("k-1"), limit: 2))
-        #expect(try await !records.add(message("k-1"), limit: 2))
-        #expect(try await records.add(message("k-2"), limit: 2))
-        #expect(try await !records.add(message("k-3"), limit: 2))
+        #expect(try await records.add(message("k-1")))
+        #expect(try await !records.add(message("k-1")))
+        #expect(try await records.add(message("k-2")))
+        #expect(try await records.count() == 2)
     }
 
     @Test("What waits for a receiver that is gone waits on")
     func noReceiver() async throws {
         let records = try records()
-        _ = try await records.add(message("k-1"), limit: 9)
+        _ = try await records.add(message("k-1"))
         await outbox(records, nil).sendDue()
         #expect(try await records.count() == 1)
         clock.advance(3_600_000)
@@ -308,12 +357,12 @@ struct OutboxTests {
     @Test("A week later it is given up, whatever the clock was meanwhile", arguments: ClockSteps.passing)
     func givenUp(steps: ClockSteps) async throws {
         let records = try records()
-        _ = try await records.add(message("k-1"), limit: 9)
+        _ = try await records.add(message("k-1"))
         try await clock.take(steps) { () async throws in
             #expect(try await records.removeOlder(than: Outbox.lifetime, now: clock.now).isEmpty)
         }
         clock.advance(Outbox.lifetime + 1)
-        _ = try await records.add(message("k-2"), limit: 9)
+        _ = try await records.add(message("k-2"))
         #expect(try await records.removeOlder(than: Outbox.lifetime, now: clock.now).map(\.key) == ["k-1"])
         #expect(try await records.count() == 1)
     }

@@ -87,6 +87,7 @@ def test_a_full_queue_loses_no_deletion(start, receiver, own_pool, ledger, full)
     account = Account(gateway.port, ledger)
     _, tokens = signed_in_user(account, own_pool)
     fill(gateway, full)
+    wait_until(lambda: gateway.metric("gatehouse_outbox_waiting") >= LIMIT, "the full queue to be seen")
     answered = raw.exchange(gateway.port, "DELETE", "/api/v1/auth/me", bearer(tokens["access_token"]))
     assert answered.status == 204
     wait_until(lambda: told(receiver)[-1:] == ["deleted"], "the backend to be told of the deletion")
@@ -98,6 +99,8 @@ def test_one_full_queue_takes_no_more_and_the_others_do(start, receiver, ledger)
     gateway = start()
     account = Account(gateway.port, ledger)
     fill(gateway, "audit_webhook")
+    # Each second the gateway counts what waits.
+    wait_until(lambda: gateway.metric("gatehouse_outbox_waiting") == LIMIT, "the full queue to be seen")
     ledger.note(WRONG)
     assert account.login(ADA[0], WRONG).status == 401
     wait_until(lambda: gateway.metric("gatehouse_outbox_lost_total") == 1, "the event to be lost")

@@ -26,17 +26,18 @@ extension PostgresTests {
                 for: "backend", now: Self.now + time, lease: 10_000, longestPause: 3_600_000, limit: limit)
         }
 
-        @Test("No more wait than may, of each kind; a key counts once; each has its destination")
+        @Test("A key counts once; what waits is counted by destination, and what must arrive apart")
         func bounds() async throws {
             let (_, records) = try await fixture()
-            #expect(try await records.add(message("k-1"), limit: 2))
-            #expect(try await !records.add(message("k-1"), limit: 2))
-            #expect(try await records.add(message("k-2"), limit: 2))
-            #expect(try await !records.add(message("k-3"), limit: 2))
-            #expect(try await records.add(message("k-4", mustArrive: true), limit: 1))
+            #expect(try await records.add(message("k-1")))
+            #expect(try await !records.add(message("k-1")))
+            #expect(try await records.add(message("k-2")))
+            #expect(try await records.add(message("k-4", mustArrive: true)))
             var other = message("k-5")
             other.destination = "apple"
-            #expect(try await records.add(other, limit: 1))
+            #expect(try await records.add(other))
+            let counts = try await records.counts().map { "\($0.destination) \($0.mustArrive) \($0.count)" }
+            #expect(counts.sorted() == ["apple false 1", "backend false 2", "backend true 1"])
             #expect(try await records.count() == 4)
             try await records.remove(key: "k-1")
             #expect(try await claim(records, at: 0).map(\.key).sorted() == ["k-2", "k-4"])
@@ -46,7 +47,7 @@ extension PostgresTests {
         func claims() async throws {
             let (_, records) = try await fixture()
             for message in [message("k-2", after: 2), message("k-1", after: 1)] {
-                #expect(try await records.add(message, limit: 9))
+                #expect(try await records.add(message))
             }
             var expected = [message("k-1", after: 1), message("k-2", after: 2)]
             for index in expected.indices {
@@ -75,7 +76,7 @@ extension PostgresTests {
             let (_, records) = try await fixture()
             var strange = message("k-1")
             strange.attempts = attempts
-            _ = try await records.add(strange, limit: 9)
+            _ = try await records.add(strange)
             #expect(try await claim(records, at: 0).map(\.attempts) == [attempts == .max ? 1_000_001 : 1])
         }
 
@@ -83,7 +84,7 @@ extension PostgresTests {
         func older() async throws {
             let (fixture, records) = try await fixture()
             for message in [message("k-1"), message("k-2", after: 5000)] {
-                _ = try await records.add(message, limit: 9)
+                _ = try await records.add(message)
             }
             fixture.clock.believe(upTo: RecordsFixture.now)
             #expect(try await records.removeOlder(than: 2000, now: Self.now + 5000).isEmpty)
@@ -95,7 +96,7 @@ extension PostgresTests {
         @Test("Processes that claim at the same time get each message once")
         func concurrentClaims() async throws {
             let (fixture, records) = try await fixture()
-            for number in 0..<60 { _ = try await records.add(message("k-\(number)"), limit: 99) }
+            for number in 0..<60 { _ = try await records.add(message("k-\(number)")) }
             var keys: [String] = []
             while true {
                 let claimed = try await fixture.race { store, _ in

@@ -57,7 +57,7 @@ struct AppleRevocationTests {
             records: records, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, now: { clock.now },
             random: { 0 })
         let message = AppleRevocationReceiver.message(Self.revocation, key: "k-1", now: clock.now)
-        #expect(try await records.add(message, limit: 9))
+        #expect(try await records.add(message))
         await outbox.sendDue()
         #expect(try await records.count() == 1)
         outbox.adopt([try Self.receiver(ScriptedReceiver(), Self.ring())])

@@ -48,7 +48,7 @@ struct StoreTests {
         let store = try fixture.open()
         try await StoredRevocations(store).keep([StoreFixture.revocation("r")])
         try await StoredSessions(store).begin(StoreFixture.session(1))
-        _ = try await StoredOutbox(store).add(StoreFixture.message("m"), limit: 9)
+        _ = try await StoredOutbox(store).add(StoreFixture.message("m"))
         try store.close()
         #expect(try FileMode.of(fixture.path) == 0o600)
         let files = try FileManager.default.contentsOfDirectory(atPath: fixture.directory)
@@ -333,7 +333,7 @@ struct StoreTests {
         _ = try await limits.add((0..<count).map { CountRecord(key: "\($0)", window: 1, count: 1, endsAt: 10) })
         _ = try await limits.add([CountRecord(key: "lasting", window: 1, count: 1, endsAt: 99)])
         for number in 0..<count {
-            _ = try await outbox.add(StoreFixture.message("\(number)", createdAt: Int64(number)), limit: 9999)
+            _ = try await outbox.add(StoreFixture.message("\(number)", createdAt: Int64(number)))
         }
         let before = try await store.read { try Int.fetchOne($0, sql: "SELECT total_changes()") ?? 0 }
         try await revocations.removeEnded(now: 10)

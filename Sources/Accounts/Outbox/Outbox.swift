@@ -34,7 +34,8 @@ package actor Outbox {
         var waiting = 0
     }
 
-    /// How many messages wait at most for one destination, of those that must arrive and of the others each.
+    /// How many messages wait at most for one destination, of those that must arrive and of the others each. They are
+    /// counted once a second: gateways that share the records exceed it by what they add meanwhile.
     package static let limit = 100_000
     /// How long one is tried, in milliseconds.
     static let lifetime: Int64 = 7 * 86_400_000
@@ -52,14 +53,22 @@ package actor Outbox {
     /// How many deliveries each destination has under way.
     private var underWay: [String: Int] = [:]
     private nonisolated let counted = Locked(Status())
-    /// Messages that are being kept. A flood of them must not pile up before the store.
-    private nonisolated let adding = Locked<[Room: Int]>([:])
+    private nonisolated let rooms = Locked<[Room: Occupancy]>([:])
     private static let addingLimit = 4096
 
     /// Messages that take room from each other, and from nobody else.
     private struct Room: Hashable {
         @Exact var destination: String
         var mustArrive: Bool
+    }
+
+    private struct Occupancy {
+        /// Messages that waited when they were counted last, and those that were stored here since.
+        var waiting = 0
+        /// Messages that are being stored. A flood of them must not pile up before the store.
+        var adding = 0
+
+        var isFull: Bool { adding >= Outbox.addingLimit || waiting + adding >= Outbox.limit }
     }
 
     private nonisolated let receivers = Locked<[String: any OutboxReceiver]>([:])
@@ -88,39 +97,42 @@ package actor Outbox {
     /// - Returns: whether it was taken.
     nonisolated func add(_ message: OutboxMessage) async -> Bool {
         let room = Room(destination: message.destination, mustArrive: message.mustArrive)
-        let hasRoom = adding.withLock { adding -> Bool in
-            guard adding[room, default: 0] < Self.addingLimit else { return false }
-            adding[room, default: 0] += 1
-            return true
-        }
-        guard hasRoom else {
-            counted.withLock { $0.lost += 1 }
+        guard enter(room) else {
+            lose(message, "a message is lost: the outbox is full")
             return false
         }
-        defer { adding.withLock { $0[room, default: 0] -= 1 } }
-        return await keep(message)
-    }
-
-    private nonisolated func keep(_ message: OutboxMessage) async -> Bool {
         do {
-            guard try await records.add(message, limit: Self.limit) else {
-                counted.withLock { $0.lost += 1 }
-                logger.error(
-                    "a message is lost: the outbox is full",
-                    metadata: ["destination": "\(message.destination)", "kind": "\(message.kind)"])
-                return false
-            }
+            // One with the same key waits already.
+            leave(room, stored: try await records.add(message))
         } catch {
-            counted.withLock { $0.lost += 1 }
-            logger.error(
-                "a message is lost: it cannot be stored",
-                metadata: [
-                    "destination": "\(message.destination)", "kind": "\(message.kind)", "error": "\(error)",
-                ])
+            leave(room, stored: false)
+            lose(message, "a message is lost: it cannot be stored", error)
             return false
         }
         Task { await sendDue(to: message.destination) }
         return true
+    }
+
+    private nonisolated func enter(_ room: Room) -> Bool {
+        rooms.withLock { rooms in
+            guard !rooms[room, default: Occupancy()].isFull else { return false }
+            rooms[room, default: Occupancy()].adding += 1
+            return true
+        }
+    }
+
+    private nonisolated func leave(_ room: Room, stored isStored: Bool) {
+        rooms.withLock { rooms in
+            rooms[room, default: Occupancy()].adding -= 1
+            if isStored { rooms[room, default: Occupancy()].waiting += 1 }
+        }
+    }
+
+    private nonisolated func lose(_ message: OutboxMessage, _ text: Logger.Message, _ error: (any Error)? = nil) {
+        counted.withLock { $0.lost += 1 }
+        var metadata: Logger.Metadata = ["destination": "\(message.destination)", "kind": "\(message.kind)"]
+        metadata["error"] = error.map { "\($0)" }
+        logger.error(text, metadata: metadata)
     }
 
     // MARK: Sending
@@ -237,9 +249,21 @@ package actor Outbox {
         }
     }
 
-    private func readWaiting() async {
-        guard let waiting = try? await records.count() else { return }
-        counted.withLock { $0.waiting = waiting }
+    /// Counts what waits. Where that fails, the last numbers hold.
+    func readWaiting() async {
+        guard let counts = try? await records.counts() else { return }
+        note(counts)
+    }
+
+    private nonisolated func note(_ counts: [OutboxCount]) {
+        rooms.withLock { rooms in
+            rooms = rooms.filter { $0.value.adding > 0 }.mapValues { Occupancy(adding: $0.adding) }
+            for each in counts {
+                let room = Room(destination: each.destination, mustArrive: each.mustArrive)
+                rooms[room, default: Occupancy()].waiting += each.count
+            }
+        }
+        counted.withLock { $0.waiting = counts.reduce(0) { $0 + $1.count } }
     }
 
     private func giveUpOld() async {

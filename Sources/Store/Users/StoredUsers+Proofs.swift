@@ -161,7 +161,7 @@ extension StoredUsers: AppleTokenRecords {
     }
 
     static func handOver(
-        _ message: AppleTokenHandOver, of userID: String, limit: Int = .max, in database: Database
+        _ message: AppleTokenHandOver, of userID: String, limit: Int? = nil, in database: Database
     ) throws {
         let records = try Row.fetchAll(
             database, sql: "DELETE FROM apple_tokens WHERE user_id = ? RETURNING *", arguments: [userID]
