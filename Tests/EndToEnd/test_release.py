@@ -199,7 +199,7 @@ def test_the_archive_has_what_the_package_has(files, unpacked):
         if not name.startswith(("etc/", "usr/share/lintian/")):
             assert content[name.removeprefix("usr/")] == each.read_bytes(), name
     assert "lib/systemd/system/gatehouse.service" in content
-    # What the package has in /etc is installed from the examples.
+    # The files that the package has in /etc are installed from the examples.
     examples = set(re.findall(r"/usr/(share/doc/gatehouse/examples/\S+)", documentation.text("running.md")))
     assert len(examples) == 2 and examples <= set(content)
     logrotate = content["share/doc/gatehouse/examples/gatehouse.logrotate"]
