@@ -12,6 +12,8 @@ package final class CurlLoop {
     private let set: Int32
     private var timer: Scheduled<Void>?
     private var drainIsScheduled = false
+    /// The number of ticks that have ended in which something was sent.
+    package private(set) var tick = 0
     private var isArmed = false
     private var drainsInTurn = 0
     private static let mostDrainsInTurn = 8
@@ -271,6 +273,7 @@ package final class CurlLoop {
 
     private func scheduledDrain() {
         drainIsScheduled = false
+        tick += 1
         guard !isClosed else { return }
         // As long as looking finds something it looks again, and the monitor sleeps. SwiftNIO runs that before it
         // looks at its own sockets, so after some times it is left to the monitor.

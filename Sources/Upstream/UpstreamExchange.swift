@@ -6,8 +6,8 @@ internal import Pipeline
 
 /// One request on its way to a backend and its response on the way back.
 ///
-/// Bytes go out as they come, and in as the client takes them: at most one receive and what is pending of one
-/// body part are held.
+/// Bytes go out as they come, and in as the client takes them: at most one receive, what is pending of one body part
+/// and 16 KiB of small parts are held.
 package final class UpstreamExchange: CurlDeparture {
     let pool: UpstreamPool
     /// Let go when the exchange ends, which breaks the cycle with its owner.
@@ -33,6 +33,10 @@ package final class UpstreamExchange: CurlDeparture {
     package private(set) var retries = 0
     /// The client was told that no more body is wanted for now.
     private var isHoldingBack = false
+    /// The tick in which a small part of the body was sent.
+    private var smallPartTick = -1
+    /// Small parts wait for the end of this tick.
+    private var isGathering = false
     private var isPaused = false
     private var isReceiving = false
     /// There may be more to receive, after the others' turn.
@@ -70,18 +74,34 @@ package final class UpstreamExchange: CurlDeparture {
 
     /// Passes a part of the request's body on.
     ///
+    /// A part leaves at once. Small parts that follow a small one in the same tick leave together, at its end at the
+    /// latest: sending one byte costs as much as sending thousands.
+    ///
     /// - Returns: whether more is wanted now; if not, ``UpstreamResponseReceiver/upstreamWantsBody()`` tells when.
     package func send(body: ByteBuffer) -> Bool {
         guard !isDone, !outbound.isComplete else { return true }
         outbound.append(body)
-        flush()
-        if outbound.isEmpty {
-            // An earlier part of the same read may have been answered with "no more".
-            askForBody()
-        } else {
-            isHoldingBack = true
+        // The connection reports when it is up, or takes bytes again.
+        guard !isHoldingBack else { return false }
+        let isSmall = body.readableBytes < Self.smallPart
+        if isSmall, smallPartTick == pool.tick, outbound.waiting.readableBytes < Self.mostGathered {
+            gather()
+            return true
         }
+        if isSmall { smallPartTick = pool.tick }
+        flush()
+        isHoldingBack = !outbound.isEmpty
         return !isHoldingBack
+    }
+
+    /// Larger parts of a known length are sent without a copy.
+    private static let smallPart = 1 << 10
+    private static let mostGathered = 16 << 10
+
+    private func gather() {
+        guard !isGathering else { return }
+        isGathering = true
+        pool.sendLater(self)
     }
 
     /// The request's body is complete.
@@ -109,6 +129,10 @@ package final class UpstreamExchange: CurlDeparture {
     /// was not sent to its end.
     package func cancel() {
         guard !isDone else { return }
+        if isTunnel, isGathering, let connection {
+            // The client's last frames, unlike the beginning of a body, are of use. A backend that takes none has gone.
+            _ = try? connection.send(outbound.waiting)
+        }
         finish(reuse: false)
     }
 
@@ -193,6 +217,7 @@ package final class UpstreamExchange: CurlDeparture {
     }
 
     package func depart() {
+        isGathering = false
         flush()
         // The client may have been held back while a connection was replaced.
         askForBody()

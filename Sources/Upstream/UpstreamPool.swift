@@ -188,7 +188,7 @@ package final class UpstreamPool {
         if !afresh, let connection = server.takeIdle(for: exchange) {
             observe(.reused)
             exchange.takes(connection)
-            loop.sendLater(exchange)
+            sendLater(exchange)
             return
         }
         do {
@@ -326,6 +326,12 @@ package final class UpstreamPool {
     }
 
     func scheduleDrain() { loop.scheduleDrain() }
+
+    /// See ``CurlLoop/tick``.
+    var tick: Int { loop.tick }
+
+    /// Has `exchange` send at the end of this tick what it holds.
+    func sendLater(_ exchange: UpstreamExchange) { loop.sendLater(exchange) }
 
     /// Has `exchange` receive on after whatever else the loop has to do.
     func continueLater(_ exchange: UpstreamExchange) {
