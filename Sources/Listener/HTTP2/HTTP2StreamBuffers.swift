@@ -72,7 +72,8 @@ struct HTTP2StreamOutput {
         if parts[taken].readableBytes == 0 {
             parts[taken] = ByteBuffer()
             taken += 1
-            if taken == parts.count || taken > 32 {
+            // Moves no more parts than have been taken.
+            if taken == parts.count || (taken > 32 && taken * 2 > parts.count) {
                 parts.removeFirst(taken)
                 taken = 0
             }
