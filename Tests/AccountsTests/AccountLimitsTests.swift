@@ -96,6 +96,29 @@ struct AccountLimitsTests {
         #expect(limits.refusals.first { $0.cause == "rate-limited-address" }?.count == 1)
     }
 
+    @Test("A call beyond its address's limit looks nothing up, whomever it is for, and is refused once")
+    func addressLooksNothingUp() async throws {
+        let records = CountedWrites(try store())
+        let limit = BudgetLimits(address: RateLimit(5, per: 60), account: RateLimit(5, per: 3600))
+        let limits = limits(records, [.signIn: limit])
+        try await fail(limits, signIn(), times: 5)
+        let lookups = records.lookups
+        #expect(lookups > 0)
+        for account in ["ada@example.com", "nobody@example.com"] {
+            do {
+                _ = try await limits.admit(signIn(account, device: "phone-1"))
+                Issue.record("the call is admitted")
+            } catch {
+                // As long for the account that is locked, and beyond its own limit for an hour, as for any other.
+                #expect(error.cause == .address && (1...120).contains(error.retryAfter))
+            }
+        }
+        #expect(records.lookups == lookups)
+        #expect(limits.refusals.first { $0.cause == "rate-limited-address" }?.count == 2)
+        #expect(limits.refusals.allSatisfy { $0.cause == "rate-limited-address" || $0.count == 0 })
+        #expect(await reached(limits, signIn(from: "192.0.2.2")) == .account)
+    }
+
     @Test("An account has so many calls, wherever they come from and however it is written")
     func account() async throws {
         let limits = limits(try store(), [.signIn: BudgetLimits(account: RateLimit(2, per: 60))])
@@ -352,13 +375,16 @@ struct AccountLimitsTests {
         #expect(Set(keys).count == 4)
     }
 
-    /// Counts what is written for failures; cannot write counts while it is broken.
+    /// Counts what is written for failures, and looked up; cannot write counts while it is broken.
     final class CountedWrites: LimitRecords {
         let records: StoredLimits
         let isBroken = Mutex(false)
         private let counted = Mutex<[Int]>([])
+        private let lookedUp = Mutex(0)
         /// How many rows each write of failures had.
         var rows: [Int] { counted.withLock { $0 } }
+        /// How often a device and failures were looked up.
+        var lookups: Int { lookedUp.withLock { $0 } }
 
         init(_ records: StoredLimits) { self.records = records }
 
@@ -377,7 +403,8 @@ struct AccountLimitsTests {
             try await records.remember(device: key, endsAt: endsAt)
         }
         func standing(ofDevice device: String?, failures keys: [String], now: Int64) async throws -> LimitStanding {
-            try await records.standing(ofDevice: device, failures: keys, now: now)
+            lookedUp.withLock { $0 += 1 }
+            return try await records.standing(ofDevice: device, failures: keys, now: now)
         }
         func counts(now: Int64, limit: Int) async throws -> [CountRecord] {
             try await records.counts(now: now, limit: limit)

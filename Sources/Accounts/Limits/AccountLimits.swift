@@ -124,6 +124,8 @@ package final class AccountLimits: Sendable {
 
     /// Lets a call through, which counts it, or refuses it, which counts nothing.
     package func admit(_ call: LimitedCall) async throws(LimitReached) -> AdmittedCall {
+        // The address's own limit tells nothing of the account, and needs no look into the store.
+        if let reached = refuse(beyondLimitOfAddress: call) { throw reached }
         var admitted = AdmittedCall()
         let knownDevice = await knownDevice(of: call, &admitted)
         let now = now()
@@ -138,6 +140,14 @@ package final class AccountLimits: Sendable {
         }
         if let reached { throw reached }
         return admitted
+    }
+
+    private func refuse(beyondLimitOfAddress call: LimitedCall) -> LimitReached? {
+        let now = now()
+        return state.withLock { state in
+            guard let limit = addressLimit(call, state.settings) else { return nil }
+            return state.refuse([limit], at: now)
+        }
     }
 
     /// The call has come to its end, without proof of anything.
@@ -255,10 +265,7 @@ package final class AccountLimits: Sendable {
     ) -> [CountedLimit] {
         let budget = call.budget
         let limits = settings[budget]
-        var counted: [CountedLimit] = []
-        if let limit = limits.address {
-            counted.append(CountedLimit(.address, keys.address(call.clientAddress, budget, limit), limit))
-        }
+        var counted = [addressLimit(call, settings)].compactMap { $0 }
         if let limit = limits.account, let account = call.account {
             let key =
                 knownDevice.map { keys.device($0, of: account, budget, limit) }
@@ -269,5 +276,11 @@ package final class AccountLimits: Sendable {
             counted.append(CountedLimit(.global, keys.global(budget, limit), limit))
         }
         return counted
+    }
+
+    private func addressLimit(_ call: LimitedCall, _ settings: AccountLimitSettings) -> CountedLimit? {
+        settings[call.budget].address.map {
+            CountedLimit(.address, keys.address(call.clientAddress, call.budget, $0), $0)
+        }
     }
 }

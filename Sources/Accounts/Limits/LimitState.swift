@@ -47,13 +47,17 @@ struct LimitState: Sendable {
 
     /// Counts the call, or says why it is not let through, which counts nothing.
     mutating func admit(_ counted: [CountedLimit], failures keys: [String], at now: Int64) -> LimitReached? {
-        if let reached = check(counted, failures: keys, at: now) {
-            refused[reached.cause, default: 0] += 1
-            return reached
-        }
+        if let reached = refuse(counted, failures: keys, at: now) { return reached }
         for each in counted { count(each, at: now) }
         for key in keys { begin(key, at: now) }
         return nil
+    }
+
+    /// Says why a call is not let through, and counts it for none of the limits.
+    mutating func refuse(_ counted: [CountedLimit], failures keys: [String] = [], at now: Int64) -> LimitReached? {
+        guard let reached = check(counted, failures: keys, at: now) else { return nil }
+        refused[reached.cause, default: 0] += 1
+        return reached
     }
 
     /// The limit that takes longest to let the call through.
