@@ -49,9 +49,10 @@ package struct PostgresLimits: LimitRecords {
             ]),
     ]
 
+    /// With how many rows each has for each key that is kept.
     private static let tables = [
-        ("limit_counts", ["key", "window_number"]), ("sign_in_failures", ["key"]), ("known_devices", ["key"]),
-        ("accounts_of_names", ["name"]),
+        ("limit_counts", ["key", "window_number"], 1), ("sign_in_failures", ["key"], 1),
+        ("known_devices", ["key"], PostgresLimits.devicesPerKey), ("accounts_of_names", ["name"], 1),
     ]
 
     /// Of `l`.
@@ -210,11 +211,12 @@ package struct PostgresLimits: LimitRecords {
 
     package func removeEnded(now: Int64, limit: Int) async throws {
         let pruning = clock.pruningTime(now)
-        for (table, key) in Self.tables {
+        for (table, key, rows) in Self.tables {
             try await store.removeInSteps(table, key: key, where: "l.ends_at <= $1", [.integer(pruning)])
             // Rows beyond the limit go, those that end first before the others.
             let first = try await store.rows(
-                "SELECT ends_at FROM \(table) ORDER BY ends_at DESC LIMIT 1 OFFSET $1", [.integer(max(0, limit - 1))])
+                "SELECT ends_at FROM \(table) ORDER BY ends_at DESC LIMIT 1 OFFSET $1",
+                [.integer(max(0, limit * rows - 1))])
             guard let first = try first.first?.integer("ends_at") else { continue }
             try await store.removeInSteps(table, key: key, where: "l.ends_at < $1", [.integer(first)])
         }

@@ -89,8 +89,14 @@ package protocol LimitRecords: Sendable {
     func counts(now: Int64, limit: Int) async throws -> [CountRecord]
     /// Failures that have not been reset.
     func failures(now: Int64, limit: Int) async throws -> [FailureRecord]
-    /// Forgets what has ended, and beyond `limit` what ends soonest.
+    /// Forgets what has ended, and beyond `limit` what ends soonest: beyond ``devicesPerKey`` times as many of known
+    /// devices, without which anybody can lock their users out.
     func removeEnded(now: Int64, limit: Int) async throws
+}
+
+extension LimitRecords {
+    /// How many known devices are kept for each key of the other counters.
+    package static var devicesPerKey: Int { 10 }
 }
 
 /// On one machine each process knows the accounts of names by itself.
@@ -269,13 +275,15 @@ package struct StoredLimits: LimitRecords {
 
     package func removeEnded(now: Int64, limit: Int) async throws {
         let pruning = store.pruningTime(now)
-        for table in ["limit_counts", "sign_in_failures", "known_devices"] {
+        for (table, most) in [
+            ("limit_counts", limit), ("sign_in_failures", limit), ("known_devices", limit * Self.devicesPerKey),
+        ] {
             try await store.removeInSteps(table, where: "ends_at <= ?", [pruning])
             // Rows beyond the limit go, those that end first before the others.
             let first = try await store.read { database in
                 try Int64.fetchOne(
                     database, sql: "SELECT ends_at FROM \(table) ORDER BY ends_at DESC LIMIT 1 OFFSET ?",
-                    arguments: [max(0, limit - 1)])
+                    arguments: [max(0, most - 1)])
             }
             if let first { try await store.removeInSteps(table, where: "ends_at < ?", [first]) }
         }

@@ -95,7 +95,14 @@ extension PostgresTests {
             fixture.clock.believe(upTo: .max)
             try await limits.removeEnded(now: Self.now + 60, limit: 9999)
             #expect(try await limits.counts(now: 0, limit: 9999).map(\.key).sorted() == ["last", "later"])
+            for number in 0..<11 {
+                try await limits.remember(device: "d\(number)", endsAt: Self.now + 100 + Int64(number))
+            }
             try await limits.removeEnded(now: Self.now + 60, limit: 1)
+            for (device, isKnown) in [("d0", false), ("d1", true), ("d10", true)] {
+                let standing = try await limits.standing(ofDevice: device, failures: [], now: Self.now + 60)
+                #expect(standing.knowsDevice == isKnown, "ten devices for each other key: \(device)")
+            }
             #expect(try await limits.counts(now: 0, limit: 9999).map(\.key) == ["last"])
         }
 

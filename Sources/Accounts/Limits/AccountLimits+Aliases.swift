@@ -59,7 +59,7 @@ extension AccountLimits {
         return state.withLock { $0.tryAccount(key, calledBy: typed, known: known, at: now) }
     }
 
-    /// Notes a sign-in that was right: failures are forgotten, and the device is known.
+    /// Notes a sign-in that was right: failures are forgotten, and the device is known, unless too many new ones came.
     ///
     /// - Parameters:
     ///   - call: with what has been learnt of it meanwhile.
@@ -76,7 +76,10 @@ extension AccountLimits {
         do {
             try await resetFailures(of: keys.filter(forget))
             if let account, !admitted.isKnownDevice { try await remember(account, of: typed, admitted) }
-            guard let device = call.device else { return }
+            guard let device = call.device, let owner = account ?? call.account else { return }
+            // A device that is proven otherwise may call itself anything.
+            let isKnown = admitted.isKnownDevice && call.provenDevice == nil
+            guard isKnown || takesDevice(of: owner) else { return }
             let known = [
                 call.account.map { self.keys.knownDevice(device, of: $0) },
                 account.map { self.keys.knownDevice(device, ofKey: self.keys.failures(of: $0)) },
@@ -87,6 +90,12 @@ extension AccountLimits {
         } catch {
             logger.error("a sign-in's device was not stored", metadata: ["error": "\(error)"])
         }
+    }
+
+    /// Counts a new device of an account, unless it has had enough of them.
+    private func takesDevice(of account: String) -> Bool {
+        let (key, now) = (keys.newDevices(of: account), now())
+        return state.withLock { $0.takesDevice(key, at: now) }
     }
 
     /// The account that tokens are of is all that a step proves which nobody knows the beginning of. The name in it,

@@ -43,6 +43,12 @@ extension AccountLimits {
         }
     }
 
+    /// Removes from the store what has ended, and what is too much.
+    func removeEnded() async throws {
+        let limit = state.withLock { $0.settings.maximumKeys }
+        try await records.removeEnded(now: now() / 1000, limit: limit)
+    }
+
     private func adopt(_ records: [CountRecord], totals: [Int64]) {
         let now = now()
         state.withLock { state in
@@ -57,11 +63,11 @@ extension AccountLimits {
             try? await Task.sleep(for: Self.interval)
             rounds += 1
             do {
-                let limit = rounds % Self.roundsOfKeeping == 0 ? state.withLock { $0.settings.maximumKeys } : nil
+                let isKeeping = rounds % Self.roundsOfKeeping == 0
                 // A task that is cancelled could not write.
                 try await Task {
                     try await write()
-                    if let limit { try await records.removeEnded(now: now() / 1000, limit: limit) }
+                    if isKeeping { try await removeEnded() }
                 }.value
             } catch {
                 logger.error("counts of account calls are not stored", metadata: ["error": "\(error)"])

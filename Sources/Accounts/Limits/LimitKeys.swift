@@ -55,6 +55,8 @@ struct LimitKeys: Sendable {
     /// - Parameter key: by which the account's failures are counted.
     func knownDevice(_ device: String, ofKey key: String) -> String { code("known-device-of", key, device) }
 
+    func newDevices(of account: String) -> String { code("new-devices", Self.folded(account)) }
+
     /// - Parameter name: for sign-in.
     func accountName(_ name: String, in poolID: String) -> String { code("account-name", poolID, Self.folded(name)) }
 

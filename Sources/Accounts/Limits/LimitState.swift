@@ -26,6 +26,8 @@ struct LimitState: Sendable {
     private var aliases: ExpiringTable<String>
     /// When somebody has proven last to be whom a name calls.
     private var proofs: ExpiringTable<Int64>
+    /// The devices of each account that have become known lately.
+    private var newDevices: ExpiringTable<SlidingCount>
     /// Counts since the last write.
     private var unwritten: [Unwritten: CountRecord] = [:]
     private(set) var refused: [LimitCause: Int] = [:]
@@ -41,6 +43,7 @@ struct LimitState: Sendable {
         failures = ExpiringTable(capacity: settings.maximumKeys)
         aliases = ExpiringTable(capacity: settings.maximumKeys)
         proofs = ExpiringTable(capacity: settings.maximumKeys)
+        newDevices = ExpiringTable(capacity: settings.maximumKeys)
     }
 
     // MARK: Calls
@@ -212,6 +215,22 @@ struct LimitState: Sendable {
         let keys = [typed] + [aliases.value(of: typed, at: now / 1000)].compactMap { $0 }
         for key in keys { _ = forget(key, at: now) }
         return keys
+    }
+
+    // MARK: Known devices
+
+    /// How many devices of an account become known: else one user's could displace those of all others in the store.
+    private static let newDevicesLimit = RateLimit(20, per: 86_400)
+
+    /// Counts a new device, or returns false where that is one too many.
+    mutating func takesDevice(_ key: String, at now: Int64) -> Bool {
+        let limit = Self.newDevicesLimit
+        var known = newDevices.value(of: key, at: now / 1000) ?? SlidingCount(limit, at: now)
+        known.advance(limit, to: now)
+        let isTaken = known.wait(limit, at: now) == 0
+        if isTaken { known.count() }
+        newDevices.set(known, of: key, endsAt: known.endsAt(limit), at: now / 1000)
+        return isTaken
     }
 
     // MARK: The store
