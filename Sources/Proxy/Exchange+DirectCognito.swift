@@ -32,7 +32,8 @@ extension Exchange {
     private func refuseDirect(_ call: DirectCognitoCall) {
         count(call, refused: true)
         log.reason = .request(.directCognito)
-        audit(call, reason: .request(.directCognito))
+        // Nothing limits these calls, so that they may cost no write.
+        service.plan.audit?.recordLocally(event(of: call, reason: .request(.directCognito)))
         let answer = service.plan.directCognito
         let (head, body) = Refusal.answer(
             answer.response(requestID: log.requestID), answer.body, requestID: log.requestID)
@@ -72,19 +73,23 @@ extension Exchange {
         count(call, refused: !reply.wasAsked)
         log.reason = reply.reason
         log.subject = reply.subject
-        audit(call, reason: reply.reason, account: reply.account, subject: reply.subject)
+        let event = event(of: call, reason: reply.reason, account: reply.account, subject: reply.subject)
+        if reply.wasAsked {
+            service.plan.audit?.recordWithoutWaiting(event)
+        } else {
+            service.plan.audit?.recordLocally(event)
+        }
         let (head, body) = Refusal.answer(
             HTTPResponse(status: reply.status, headerFields: reply.headers), reply.body, requestID: log.requestID)
         answer(head, body)
     }
 
-    private func audit(
-        _ call: DirectCognitoCall, reason: Reason?, account: String? = nil, subject: String? = nil
-    ) {
-        service.plan.audit?.recordWithoutWaiting(
-            AuditEvent(
-                .directCognito, time: log.startedAt, requestID: log.requestID, subject: subject, account: account,
-                address: log.clientAddress, application: call.application, operation: call.operation ?? "none",
-                reason: reason?.code, trace: log.trace?.ids))
+    private func event(
+        of call: DirectCognitoCall, reason: Reason?, account: String? = nil, subject: String? = nil
+    ) -> AuditEvent {
+        AuditEvent(
+            .directCognito, time: log.startedAt, requestID: log.requestID, subject: subject, account: account,
+            address: log.clientAddress, application: call.application, operation: call.operation ?? "none",
+            reason: reason?.code, trace: log.trace?.ids)
     }
 }

@@ -793,6 +793,18 @@ def test_events_are_posted_to_a_webhook(start, receiver):
     assert requests[0].header("x-auth-assertion") is None
 
 
+def test_direct_calls_that_are_refused_are_not_posted(start, receiver):
+    webhook = {"url": f"{receiver.url}/events", "allow_insecure_http": True}
+    gateway = start({"audit": {"webhook": webhook}, "direct_cognito": "block"})
+    fields = {"X-Amz-Target": "AWSCognitoIdentityProviderService.InitiateAuth", "Content-Type": "application/x-amz-json-1.1"}
+    for _ in range(3):
+        assert raw.exchange(gateway.port, "POST", "/", fields, b"{}").status == 403
+    assert login(gateway, ADA[1]).status == 200
+    posted = wait_until(lambda: receiver.requests_to("/events"), "the sign-in's event")
+    assert [json.loads(request.body)["event"] for request in posted] == ["signed_in"]
+    assert len(audited(gateway, "direct_cognito")) == 3
+
+
 def test_cognitos_own_lock_looks_like_a_wrong_password(start, conduct_pool):
     """Cognito locks those who have an account alone."""
     front = CognitoFront(conduct_pool.url)

@@ -56,7 +56,7 @@ package final class AuditTrail: Sendable {
     ///
     /// - Returns: the event with its trace.
     @discardableResult
-    func recordLocally(_ event: AuditEvent) -> AuditEvent {
+    package func recordLocally(_ event: AuditEvent) -> AuditEvent {
         var event = event
         event.trace = event.trace ?? SpanContext.current?.ids
         log?.record(event)
