@@ -35,6 +35,11 @@ package struct PostgresSessions: SessionRecords {
                 "CREATE INDEX sessions_by_answer ON sessions (refreshed_at) WHERE answer IS NOT NULL",
             ]),
         accountNames, PostgresDirectSessions.migration, leases,
+        PostgresStore.Migration(
+            name: "sessions-2",
+            statements: [
+                "CREATE INDEX sessions_open ON sessions (pool_id, subject, signed_in_at) WHERE ended_at IS NULL"
+            ]),
     ]
 
     let store: PostgresStore
@@ -51,7 +56,7 @@ package struct PostgresSessions: SessionRecords {
         let use = PostgresAuthorizationCodes.use(
             code: "$\(Self.columns.count + 1)", poolID: "$2::text", now: "$\(Self.columns.count + 2)")
         return try await put(
-            record, with: "WITH used AS (\(use))", where: "EXISTS (SELECT FROM used)", update: "TRUE",
+            record, with: "used AS (\(use)),", where: "EXISTS (SELECT FROM used)", update: "TRUE",
             [.bytes(code), .integer(clock.sharedTime(record.signedInAt))])
     }
 
@@ -117,9 +122,26 @@ package struct PostgresSessions: SessionRecords {
             [.text(subject), .orNull(family)])
     }
 
+    package func open(subject: String, poolID: String) async throws -> [SessionRecord] {
+        try await read("(\(Self.newestOpen))", subject, poolID)
+    }
+
     package func all(subject: String, poolID: String) async throws -> [SessionRecord] {
+        let ended = """
+            SELECT \(Self.list) FROM sessions
+            WHERE pool_id = $1 AND subject = $2 AND ended_at IS NOT NULL LIMIT \(SessionRecord.readAtMost)
+            """
+        return try await read("((\(Self.newestOpen)) UNION ALL (\(ended)))", subject, poolID)
+    }
+
+    private static let newestOpen = """
+        SELECT \(list) FROM sessions WHERE pool_id = $1 AND subject = $2 AND ended_at IS NULL
+        ORDER BY signed_in_at DESC LIMIT \(SessionRecord.readAtMost)
+        """
+
+    private func read(_ meant: String, _ subject: String, _ poolID: String) async throws -> [SessionRecord] {
         try await store.rows(
-            "SELECT \(Self.list) FROM sessions WHERE pool_id = $1 AND subject = $2 ORDER BY signed_in_at, family",
+            "SELECT \(Self.list) FROM \(meant) AS meant ORDER BY signed_in_at, family",
             [.text(poolID), .text(subject)]
         ).map(SessionRecord.init)
     }
@@ -174,9 +196,12 @@ package struct PostgresSessions: SessionRecords {
 
     static let list = columns.map(\.name).joined(separator: ", ")
 
-    /// Inserts a record, or brings the stored one to its token. The data about the sign-in itself stays unchanged.
+    /// Inserts a record, or brings the stored one to its token. The data about the sign-in itself stays unchanged. The
+    /// user's oldest sessions end, where too many go on. One that is locked ends with a later sign-in: none waits here
+    /// for another's row.
     ///
     /// - Parameters:
+    ///   - with: further parts of the statement, each with a comma.
     ///   - condition: for anything to be written.
     ///   - update: of the stored record `s`, for it to be changed. It is asked of the newest version of the row.
     /// - Returns: whether the record is the session's now.
@@ -185,8 +210,19 @@ package struct PostgresSessions: SessionRecords {
         _ values: [PostgresValue] = []
     ) async throws -> Bool {
         let parameters = Self.columns.enumerated().map { "$\($0 + 1)::\($1.type)" }.joined(separator: ", ")
+        let endedAt = "$\(Self.columns.count + values.count + 1)::bigint"
         let sql = """
-            \(with)
+            WITH \(with) oldest AS MATERIALIZED (
+                SELECT family FROM sessions WHERE ended_at IS NULL AND family = ANY (ARRAY(
+                    SELECT family FROM sessions
+                    WHERE pool_id = $2::text AND subject = $3::text AND ended_at IS NULL AND family <> $1::bytea
+                        AND \(condition)
+                    ORDER BY signed_in_at DESC LIMIT \(SessionRecord.endedAtOnce) OFFSET \(SessionRecord.openAtMost - 1)))
+                FOR UPDATE SKIP LOCKED
+            ), ended AS (
+                UPDATE sessions AS e SET ended_at = \(endedAt), token = '', answer = NULL
+                FROM oldest AS o WHERE e.family = o.family
+            )
             INSERT INTO sessions AS s (\(Self.list))
             SELECT \(parameters) WHERE \(condition)
             ON CONFLICT (family) DO UPDATE SET
@@ -195,7 +231,8 @@ package struct PostgresSessions: SessionRecords {
                 lease_holder = NULL, lease_ends_at = NULL
             WHERE \(update)
             """
-        return try await store.run(sql, record.values + values) > 0
+        let now = clock.sharedTime(record.refreshedAt)
+        return try await store.run(sql, record.values + values + [.integer(now)]) > 0
     }
 
     /// Ends sessions, and clears their tokens. The lock of a row decides: whoever waits for it finds the session ended,

@@ -53,6 +53,19 @@ package struct SessionRecord: Sendable, Equatable {
     }
 }
 
+extension SessionRecord {
+    /// So many sessions of one user go on at most: more than anybody has devices. Nobody fills the store with sealed
+    /// tokens, and makes every call about the own sessions slow, by signing in again and again.
+    package static let openAtMost = 200
+
+    /// So many sessions of one user are read at once. More may go on for a moment, where several gateways have begun
+    /// some at the same time.
+    package static let readAtMost = 1000
+
+    /// So many sessions of one user end with a new one at most: no write takes long.
+    package static let endedAtOnce = 8
+}
+
 /// The result of advancing a session by one refresh.
 package enum SessionStep: Sendable, Equatable {
     /// The record is the session's now.
@@ -65,7 +78,8 @@ package enum SessionStep: Sendable, Equatable {
 
 /// Where sessions outlast the process. Each operation is one atomic step.
 package protocol SessionRecords: RefreshLeaseRecords {
-    /// Keeps a new session.
+    /// Keeps a new session. Where ``SessionRecord/openAtMost`` of the user's went on before, the one with the earliest
+    /// sign-in ends.
     ///
     /// - Parameter code: the SHA-256 of the authorization code that the session is given for, which is used up by it;
     ///   nil for any other sign-in.
@@ -75,7 +89,8 @@ package protocol SessionRecords: RefreshLeaseRecords {
     func session(_ family: [UInt8]) async throws -> SessionRecord?
 
     /// Advances a session to this refresh token and answer, if it has not ended and is not that far yet. The data about
-    /// the sign-in itself stays unchanged. A missing session is created. The session's lease ends.
+    /// the sign-in itself stays unchanged. A missing session is created, as by ``begin(_:redeeming:)``. The session's
+    /// lease ends.
     func advance(to record: SessionRecord) async throws -> SessionStep
 
     /// As ``advance(to:)``, for a session that was stored when its turn came. A missing session is not created.
@@ -101,7 +116,10 @@ package protocol SessionRecords: RefreshLeaseRecords {
     func endAll(subject: String, poolID: String, except family: [UInt8]?, at now: Int64) async throws
         -> [SessionRecord]
 
-    /// All that is kept of a user, oldest first.
+    /// A user's sessions that have not been ended, oldest first: the newest ``SessionRecord/readAtMost`` of them.
+    func open(subject: String, poolID: String) async throws -> [SessionRecord]
+
+    /// As ``open(subject:poolID:)``, and up to ``SessionRecord/readAtMost`` that have been ended.
     func all(subject: String, poolID: String) async throws -> [SessionRecord]
 
     /// Forgets a user.

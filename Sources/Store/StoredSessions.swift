@@ -32,6 +32,9 @@ package struct StoredSessions: SessionRecords {
         Store.Migration(
             name: "sessions-2", sql: "ALTER TABLE sessions RENAME COLUMN answer_may_be_lost TO retry_until"),
         Store.Migration(name: "sessions-3", sql: SessionDevice.migration("sessions")),
+        Store.Migration(
+            name: "sessions-4",
+            sql: "CREATE INDEX sessions_open ON sessions (pool_id, subject, signed_in_at) WHERE ended_at IS NULL"),
         accountNames, StoredDirectSessions.migration,
     ]
 
@@ -52,7 +55,7 @@ package struct StoredSessions: SessionRecords {
                 guard isOpen else { return false }
             }
             try Self.tidy(database, pruning: store.pruningTime(record.refreshedAt))
-            return try Self.put(record, where: "TRUE", in: database)
+            return try Self.putNew(record, where: "TRUE", in: database)
         }
     }
 
@@ -61,7 +64,7 @@ package struct StoredSessions: SessionRecords {
     }
 
     package func advance(to record: SessionRecord) async throws -> SessionStep {
-        try await advance(to: record) { try Self.put(record, where: Self.isBehind, in: $0) }
+        try await advance(to: record) { try Self.putNew(record, where: Self.isBehind, in: $0) }
     }
 
     package func advanceStored(to record: SessionRecord) async throws -> SessionStep {
@@ -136,11 +139,26 @@ package struct StoredSessions: SessionRecords {
         }
     }
 
+    package func open(subject: String, poolID: String) async throws -> [SessionRecord] {
+        try await read("SELECT * FROM (\(Self.newestOpen))", subject, poolID)
+    }
+
     package func all(subject: String, poolID: String) async throws -> [SessionRecord] {
+        let ended = "SELECT * FROM sessions WHERE pool_id = :pool AND subject = :subject AND ended_at IS NOT NULL"
+        return try await read(
+            "SELECT * FROM (\(Self.newestOpen)) UNION ALL SELECT * FROM (\(ended) LIMIT :limit)", subject, poolID)
+    }
+
+    private static let newestOpen = """
+        SELECT * FROM sessions WHERE pool_id = :pool AND subject = :subject AND ended_at IS NULL
+        ORDER BY signed_in_at DESC LIMIT :limit
+        """
+
+    private func read(_ sql: String, _ subject: String, _ poolID: String) async throws -> [SessionRecord] {
         try await store.read { database in
             try Row.fetchAll(
-                database, sql: "SELECT * FROM sessions WHERE pool_id = ? AND subject = ? ORDER BY signed_in_at, family",
-                arguments: [poolID, subject]
+                database, sql: "\(sql) ORDER BY signed_in_at, family",
+                arguments: ["pool": poolID, "subject": subject, "limit": SessionRecord.readAtMost]
             ).map(SessionRecord.init)
         }
     }
@@ -200,6 +218,24 @@ package struct StoredSessions: SessionRecords {
             record.signedInAt, record.refreshedAt, record.endsAt, record.endedAt,
         ]
         return try Int64.fetchOne(statement, arguments: values + record.device.values) != nil
+    }
+
+    /// As ``put(_:where:in:)``, for a session that may be new: the user's oldest ones end, where too many go on. Nobody
+    /// hears of them, and their tokens are not needed any more.
+    private static func putNew(_ record: SessionRecord, where condition: String, in database: Database) throws -> Bool {
+        guard try put(record, where: condition, in: database) else { return false }
+        try database.cachedStatement(
+            sql: """
+                UPDATE sessions SET ended_at = ?, token = x'', answer = NULL WHERE family IN (
+                    SELECT family FROM sessions
+                    WHERE pool_id = ? AND subject = ? AND ended_at IS NULL AND family <> ?
+                    ORDER BY signed_in_at DESC LIMIT ? OFFSET ?)
+                """
+        ).execute(arguments: [
+            record.refreshedAt, record.poolID, record.subject, Data(record.family), SessionRecord.endedAtOnce,
+            SessionRecord.openAtMost - 1,
+        ])
+        return true
     }
 
     /// Ends sessions. The first statement decides which: no session is returned to two callers.

@@ -313,6 +313,7 @@ struct RotationTests {
         func endAll(
             subject: String, poolID: String, except family: [UInt8]?, at now: Int64
         ) async throws -> [SessionRecord] { throw Broken() }
+        func open(subject: String, poolID: String) async throws -> [SessionRecord] { throw Broken() }
         func all(subject: String, poolID: String) async throws -> [SessionRecord] { throw Broken() }
         func forget(subject: String, poolID: String) async throws { throw Broken() }
         func removeEnded(now: Int64) async throws { throw Broken() }

@@ -132,6 +132,34 @@ extension PostgresTests {
             #expect(try await records.all(subject: "ben", poolID: "pool").count == 1)
         }
 
+        @Test("Of one user so many sessions go on: with one more the oldest one ends, and its tokens go")
+        func limited() async throws {
+            let records = try await records()
+            func began(_ family: UInt8, generation: Int64 = 0) -> SessionRecord {
+                var record = Self.record(family, generation: generation, answer: [1])
+                record.signedInAt += Int64(family)
+                return record
+            }
+            try await begin(Self.record(255, subject: "ben"), records)
+            for family in 0..<250 as Range<UInt8> { try await begin(began(family), records) }
+            let open = try await records.open(subject: "ada", poolID: "pool")
+            #expect(open.map { $0.family[0] } == Array(50..<250 as Range<UInt8>))
+            let ended = try await records.all(subject: "ada", poolID: "pool").filter { $0.endedAt != nil }
+            #expect(ended.map { $0.family[0] } == Array(0..<50 as Range<UInt8>))
+            #expect(ended.allSatisfy { $0.endedAt == Self.now && $0.token.isEmpty && $0.answer == nil })
+            #expect(try await records.session(Self.record(255).family)?.endedAt == nil, "another user's")
+            // A code that cannot be used ends nothing either.
+            #expect(try await !records.begin(began(252), redeeming: [9]))
+            #expect(try await records.open(subject: "ada", poolID: "pool") == open)
+            // One that is new by its refresh, as a session that is taken over, and one that is known.
+            for family in [251, 51] as [UInt8] {
+                #expect(try await records.advance(to: began(family, generation: 1)) == .taken)
+            }
+            #expect(
+                try await records.open(subject: "ada", poolID: "pool").map { $0.family[0] }
+                    == Array(51..<250 as Range<UInt8>) + [251])
+        }
+
         @Test("Sessions past their end go, and answers past their window, by the clock that is believed")
         func removed() async throws {
             let database = try await RecordsDatabase()

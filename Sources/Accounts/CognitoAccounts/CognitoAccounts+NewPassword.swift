@@ -65,7 +65,7 @@ extension CognitoAccounts {
     ) async throws(Refusal) -> [UInt8]? {
         guard let own else { return nil }
         let stored = try await withRecords(request) { try await sessions.openSessions(of: subject) }
-        return stored.first { $0.endedAt == nil && $0.originID?.hasSameBytes(as: own) == true }?.family
+        return stored.first { $0.originID?.hasSameBytes(as: own) == true }?.family
     }
 
     /// Until the last token of an earlier sign-in has ended. A sign-in in this very second is not meant, except those of

@@ -23,7 +23,7 @@ struct ExportEndpoint: AccountEndpoint {
     ) async throws(Refusal) -> AccountAnswer {
         let user = try await accounts.user(caller, request)
         let stored = try await accounts.withRecords(request) {
-            try await accounts.sessions.openSessions(of: caller.subject)
+            try await accounts.sessions.records.all(subject: caller.subject, poolID: accounts.settings.poolID)
         }
         let export: JSONObject = [
             "exported_at": .string(Timestamp.text(accounts.now())), "user": .object(user.object),

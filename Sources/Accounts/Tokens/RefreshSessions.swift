@@ -165,7 +165,7 @@ struct RefreshSessions: Sendable {
                 .compactMap(ended)
         }
         var ended: [Ended] = []
-        for session in try await openSessions(of: subject) where session.endedAt == nil {
+        for session in try await openSessions(of: subject) {
             guard session.signedInAt <= latest, session.family != family else { continue }
             ended += try await end(family: session.family, originIDs: [])
         }
@@ -177,7 +177,7 @@ struct RefreshSessions: Sendable {
     }
 
     func openSessions(of subject: String) async throws -> [SessionRecord] {
-        try await records.all(subject: subject, poolID: poolID)
+        try await records.open(subject: subject, poolID: poolID)
     }
 
     /// Nil for a record whose key is gone, and with it every use of its token.

@@ -102,6 +102,7 @@ private struct NoRecords: SessionRecords {
     func endAll(
         subject: String, poolID: String, except family: [UInt8]?, at now: Int64
     ) async throws -> [SessionRecord] { [] }
+    func open(subject: String, poolID: String) async throws -> [SessionRecord] { [] }
     func all(subject: String, poolID: String) async throws -> [SessionRecord] { [] }
     func forget(subject: String, poolID: String) async throws {}
     func removeEnded(now: Int64) async throws {}
