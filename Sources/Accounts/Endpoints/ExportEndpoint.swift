@@ -2,6 +2,7 @@ internal import Cognito
 internal import Encoding
 internal import HTTPTypes
 internal import Pipeline
+internal import Store
 
 extension AccountOperation {
     package static let export = AccountOperation(
