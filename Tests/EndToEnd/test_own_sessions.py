@@ -1,5 +1,7 @@
 """The sessions that a user sees and ends: where, since when, and what becomes of their tokens."""
 
+import time
+
 import pytest
 from harness import raw
 from harness.account import Account, assert_refusal, bearer
@@ -123,6 +125,24 @@ def test_an_end_that_cognito_did_not_hear_of_can_be_repeated(account, pool, two)
         control(pool, "DELETE", "faults")
     assert account.send("DELETE", f"me/sessions/{victim}", token=phone["access_token"]).status == 204
     assert_refusal(account.refresh(tablet["refresh_token"]), 401, "TokenRefreshException")
+
+
+def test_one_user_does_not_fill_the_revocation_list(start_gateway, pool, ledger):
+    gateway = start_gateway({"limits": {"revocations": 80}}, pool=pool)
+    account = Account(gateway.port, ledger)
+    email, _ = signed_in_user(account, pool)
+    _, other = signed_in_user(account, pool)
+    for _ in range(90):
+        tokens = account.login(email, PASSWORD).json()
+        out = account.logout(tokens["access_token"], refresh_token=tokens["refresh_token"])
+        assert out.status == 204, out.body
+        assert proxied(account, tokens["access_token"]) == 401
+    ended = int(time.time())
+    wait_until(lambda: time.time() >= ended + 1, "the next second", 5)
+    again = account.login(email, PASSWORD).json()
+    assert proxied(account, again["access_token"]) == 200, "who signs in again is signed in"
+    assert account.logout(other["access_token"]).status == 204, "there is room for others"
+    assert proxied(account, other["access_token"]) == 401
 
 
 # MARK: Sessions of the gateway's own

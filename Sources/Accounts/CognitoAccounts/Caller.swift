@@ -12,6 +12,8 @@ struct Caller: Sendable {
     /// `token` as the operations of Cognito's that act for a user take it.
     var input: JSONObject { ["AccessToken": .string(token.exposeText())] }
     var originID: String? { identity.claims["origin_jti"]?.stringValue }
+    /// In seconds since 1970, as the revocation list reads it.
+    var signedInAt: Int64? { identity.claims["auth_time"]?.numberValue?.numericDate ?? identity.issuedAt }
 }
 
 extension CognitoAccounts {

@@ -90,6 +90,22 @@ extension CognitoAccounts {
         try await usingRecords(request.requestID, logger, work)
     }
 
+    /// The revocations that end sign-ins of a user: one for each, or after many one for all up to the newest.
+    ///
+    /// - Parameters:
+    ///   - origins: the `origin_jti` of each.
+    ///   - newest: when the newest of them began, in seconds since 1970.
+    ///   - own: the `origin_jti` of a sign-in that one for all leaves out.
+    func targets(
+        for origins: Set<String>, of subject: String?, signedInUntil newest: Int64?, sparing own: String? = nil
+    ) -> [Revocation.Target] {
+        guard let subject, let newest else { return origins.sorted().map(Revocation.Target.originID) }
+        let now = revocationTime()
+        return singlyRevoked.targets(
+            for: origins, of: subject, signedInUntil: newest, sparing: own,
+            until: now + CognitoSignInSettings.longestAccessToken, at: now)
+    }
+
     /// Puts tokens of the pool on the revocation list for as long as any of them can be valid.
     func revoke(_ targets: [Revocation.Target], _ request: AccountRequest) async throws(Refusal) {
         try await revoke(targets, until: revocationTime() + CognitoSignInSettings.longestAccessToken, request)

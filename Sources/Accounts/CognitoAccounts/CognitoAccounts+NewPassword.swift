@@ -41,7 +41,8 @@ extension CognitoAccounts {
             }
         }
         let origins = Set(ended.compactMap(\.originID)).subtracting([own].compactMap { $0 })
-        try await revoke(origins.sorted().map(Revocation.Target.originID), request)
+        let newest = ended.map(\.signedInAt).max()
+        try await revoke(targets(for: origins, of: subject, signedInUntil: newest, sparing: own), request)
         var failures = 0
         for session in ended {
             do throws(Refusal) {

@@ -31,7 +31,11 @@ extension CognitoAccounts {
     ) async throws(Refusal) {
         let origins = Set(records.compactMap(\.originID))
         let own = origins.intersection([caller.originID].compactMap { $0 })
-        try await revoke(origins.subtracting(own).sorted().map(Revocation.Target.originID), request)
+        let newest = records.map(\.signedInAt).max()
+        try await revoke(
+            targets(
+                for: origins.subtracting(own), of: caller.subject, signedInUntil: newest, sparing: caller.originID),
+            request)
         var failure: Refusal?
         for record in records {
             do throws(Refusal) {
@@ -41,7 +45,7 @@ extension CognitoAccounts {
             }
         }
         if let failure { throw failure }
-        try await revoke(own.sorted().map(Revocation.Target.originID), request)
+        try await revoke(targets(for: own, of: caller.subject, signedInUntil: caller.signedInAt), request)
     }
 
     private func end(_ record: SessionRecord, _ request: AccountRequest) async throws(Refusal) {

@@ -141,8 +141,11 @@ extension CognitoAccounts {
         logger.warning(
             "a refresh token was used again: its session has been ended",
             metadata: ["request_id": "\(request.requestID)", "pool_id": "\(settings.poolID)"])
+        // A token of Cognito's own that is shown says neither.
+        let (subject, time) = (ended.first?.subject ?? sealed.subject, ended.first?.signedInAt ?? sealed.issuedAt)
+        let targets = targets(for: origins, of: subject, signedInUntil: time)
         try await both { () async throws(Refusal) in
-            try await revoke(origins.sorted().map(Revocation.Target.originID), request)
+            try await revoke(targets, request)
         } then: { () async throws(Refusal) in
             for session in ended {
                 try await revokeAtCognito(session.refreshToken, of: session.clientID, request)

@@ -19,8 +19,10 @@ extension CognitoAccounts {
         let shown = [sealed].compactMap { $0 }.map { ($0.clientID, $0.refreshToken) }
         let tokens = (ended.isEmpty ? shown : ended.map { ($0.clientID, $0.refreshToken) })
             .filter { tokenClient($0.0) != nil }
+        let newest = ([caller?.signedInAt, sealed?.issuedAt].compactMap { $0 } + ended.map(\.signedInAt)).max()
+        let targets = targets(for: origins, of: caller?.subject ?? sealed?.subject, signedInUntil: newest)
         try await both { () async throws(Refusal) in
-            try await revoke(origins.sorted().map(Revocation.Target.originID), request)
+            try await revoke(targets, request)
         } then: { () async throws(Refusal) in
             for (clientID, token) in tokens { try await revokeAtCognito(token, of: clientID, request) }
         }
@@ -33,12 +35,15 @@ extension CognitoAccounts {
         let ended = try await withRecords(request) { try await sessions.endAll(of: caller.subject) }
         let own = Set([caller.originID].compactMap { $0 })
         let others = Set((ended.map(\.originID) + [sealed?.originID]).compactMap { $0 }).subtracting(own)
+        let newest = ([sealed?.issuedAt].compactMap { $0 } + ended.map(\.signedInAt)).max()
+        let targets = targets(
+            for: others, of: caller.subject, signedInUntil: newest, sparing: caller.originID)
         try await both { () async throws(Refusal) in
-            try await revoke(others.sorted().map(Revocation.Target.originID), request)
+            try await revoke(targets, request)
         } then: { () async throws(Refusal) in
             try await globalSignOut(caller.token, request)
         }
-        try await revokeAll(of: caller.subject, own, request)
+        try await revokeAll(of: caller.subject, own, signedInAt: caller.signedInAt, request)
     }
 
     /// Without an access token, a refresh token has a say over other sessions only where it could be exchanged: as the
@@ -66,14 +71,18 @@ extension CognitoAccounts {
         let ended = try await withRecords(request) {
             try await sessions.endAll(of: sealed.subject, except: sealed.family)
         }
+        let targets = targets(
+            for: Set(ended.compactMap(\.originID)), of: sealed.subject, signedInUntil: ended.map(\.signedInAt).max(),
+            sparing: sealed.originID)
         try await both { () async throws(Refusal) in
-            try await revoke(Set(ended.compactMap(\.originID)).sorted().map(Revocation.Target.originID), request)
+            try await revoke(targets, request)
         } then: { () async throws(Refusal) in
             let token: Secret? =
                 if let known { known.accessToken } else { try await accessToken(for: sealed, request) }
             if let token { try await globalSignOut(token, request) }
         }
-        try await revokeAll(of: sealed.subject, Set([sealed.originID].compactMap { $0 }), request)
+        let own = Set([sealed.originID].compactMap { $0 })
+        try await revokeAll(of: sealed.subject, own, signedInAt: sealed.issuedAt, request)
         _ = try await withRecords(request) { try await sessions.end(family: sealed.family, originIDs: []) }
         return sealed.subject
     }
@@ -124,9 +133,12 @@ extension CognitoAccounts {
     }
 
     /// A new sign-in in this very second is not meant; what this gateway knows of it is named one by one.
-    private func revokeAll(of subject: String, _ own: Set<String>, _ request: AccountRequest) async throws(Refusal) {
+    private func revokeAll(
+        of subject: String, _ own: Set<String>, signedInAt time: Int64?, _ request: AccountRequest
+    ) async throws(Refusal) {
         try await revoke(
-            [.subject(subject, before: revocationTime() - 1)] + own.sorted().map(Revocation.Target.originID), request)
+            [.subject(subject, before: revocationTime() - 1)] + targets(for: own, of: subject, signedInUntil: time),
+            request)
     }
 
     private func globalSignOut(_ token: Secret, _ request: AccountRequest) async throws(Refusal) {

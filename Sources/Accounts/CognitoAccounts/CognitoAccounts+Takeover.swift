@@ -63,7 +63,8 @@ extension CognitoAccounts {
                 return nil
             }
             var standIn = shown.standIn(poolID: settings.poolID, deviceID: record.deviceID)
-            standIn.originID = record.originID
+            (standIn.subject, standIn.originID) = (record.subject, record.originID)
+            standIn.issuedAt = record.signedInAt
             try await signOut(standIn, caller, request)
             // An earlier attempt may have ended it here alone.
             if record.endedAt != nil { try await revokeAtCognito(shown, request) }

@@ -26,6 +26,7 @@ package struct CognitoAccounts: Sendable {
     let flights: RefreshFlights<RefreshedSession>
     let turns: RefreshTurns
     let unansweredChanges: UnansweredChanges
+    let singlyRevoked: SinglyRevokedSignIns
     /// Nil where sessions whose end is left over do not outlast the process.
     let passwordChanges: PasswordChanges?
     let siblings: SiblingClients
@@ -80,9 +81,11 @@ package struct CognitoAccounts: Sendable {
             previous.settings.clientID == settings.clientID
         {
             (flights, unansweredChanges) = (previous.flights, previous.unansweredChanges)
+            singlyRevoked = previous.singlyRevoked
             provenErrors = previous.settings.flow == settings.flow ? previous.provenErrors : ProvenErrors()
         } else {
             (flights, unansweredChanges) = (RefreshFlights(), UnansweredChanges(now: now, random: random))
+            singlyRevoked = SinglyRevokedSignIns()
             provenErrors = ProvenErrors()
         }
         passkeyChallenges = previous?.passkeyChallenges ?? PasskeyChallenges(random: random)

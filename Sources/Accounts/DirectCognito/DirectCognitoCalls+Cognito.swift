@@ -131,13 +131,15 @@ extension DirectCognitoCalls {
                 throw .unavailable(.account(.sessionRecordsUnavailable))
             }
         }
+        let endsAt = time + CognitoSignInSettings.longestAccessToken
         // A new sign-in in this very second is not meant.
-        let targets =
-            (isOfOneSession ? [] : [Revocation.Target.subject(subject, before: time - 1)])
-            + [call.claimed.originID].compactMap { $0 }.map { .originID($0) }
+        var targets: [Revocation.Target] = isOfOneSession ? [] : [.subject(subject, before: time - 1)]
+        if let originID = call.claimed.originID {
+            targets += sessions.singlyRevoked.targets(
+                for: [originID], of: subject, signedInUntil: call.signedInAt ?? time, until: endsAt, at: time)
+        }
         // A pool that cannot revoke tokens gives them no `origin_jti`.
         guard !targets.isEmpty else { return }
-        let endsAt = time + CognitoSignInSettings.longestAccessToken
         do {
             try await revoke(targets.map { Revocation(issuer: pool.settings.issuer, $0, endsAt: endsAt) })
         } catch {

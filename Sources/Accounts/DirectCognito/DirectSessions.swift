@@ -19,6 +19,7 @@ package final class DirectSessions: Sendable {
     private let records: (any DirectSessionRecords)?
     private let unshared: UnsharedSessions
     let unfinishedSignOuts: UnfinishedSignOuts
+    let singlyRevoked = SinglyRevokedSignIns()
     private let now: @Sendable () -> Int64
 
     /// - Parameters:

@@ -161,8 +161,9 @@ extension CognitoAccounts {
             "an authorization code was used again: its session has been ended",
             metadata: ["request_id": "\(request.requestID)", "pool_id": "\(settings.poolID)"])
         let origins = Set(ended.compactMap(\.originID))
+        let targets = targets(for: origins, of: ended.first?.subject, signedInUntil: ended.first?.signedInAt)
         try await both { () async throws(Refusal) in
-            try await revoke(origins.sorted().map(Revocation.Target.originID), request)
+            try await revoke(targets, request)
         } then: { () async throws(Refusal) in
             for session in ended {
                 try await revokeAtCognito(session.refreshToken, of: session.clientID, request)

@@ -39,7 +39,10 @@ struct RefreshSessions: Sendable {
 
     /// A session that has been ended, as far as others must hear of it.
     struct Ended: Sendable {
+        var subject: String
         var originID: String?
+        /// In seconds since 1970.
+        var signedInAt: Int64
         /// The app client that the provider gave the refresh token to.
         var clientID: String
         /// The provider's newest refresh token.
@@ -187,7 +190,9 @@ struct RefreshSessions: Sendable {
             try? SealedRefreshToken(opening: Secret(record.token), with: ring, poolID: poolID)
         }
         return opened.first.map {
-            Ended(originID: record.originID, clientID: $0.clientID, refreshToken: $0.refreshToken)
+            Ended(
+                subject: record.subject, originID: record.originID, signedInAt: record.signedInAt,
+                clientID: $0.clientID, refreshToken: $0.refreshToken)
         }
     }
 

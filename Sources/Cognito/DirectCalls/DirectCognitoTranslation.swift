@@ -16,6 +16,8 @@ package struct TranslatedCall: Sendable {
     package var claimed: (subject: String?, originID: String?) {
         (claims?["sub"]?.stringValue, claims?["origin_jti"]?.stringValue)
     }
+    /// When the user signed in, by the same claims, in seconds since 1970.
+    package var signedInAt: Int64? { claims?["auth_time"]?.numberValue?.numericDate }
     /// A digest of the access or refresh token in the call.
     package var tokenDigest: String?
     /// A digest of the refresh token in the call.
