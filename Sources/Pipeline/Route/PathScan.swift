@@ -49,9 +49,8 @@ struct PathScan {
     }
 
     /// Whether the segment that starts at `start` is `.` or `..` and the path ends with it. Only this one is let
-    /// through, for ``RequestPath/otherReadings()`` to judge. ``TargetRewrite`` judges it again, as `/..` is under `/**`
-    /// in every reading. Dots further in could climb out of what a route's prefix is replaced with, and no URL library
-    /// leaves either kind in.
+    /// through, for ``RequestPath/otherReadings()`` to judge: dots further in could climb out of what a route's prefix
+    /// is replaced with, and no URL library leaves either kind in.
     private static func isFinalDotSegment(_ bytes: borrowing Span<UInt8>, at start: Int) -> Bool {
         guard start < bytes.count, bytes[start] == UInt8(ascii: ".") else { return false }
         var end = start + 1

@@ -2,7 +2,7 @@
 /// before.
 ///
 /// It works on the bytes that were authorised, after the decision, and refuses what could then be read in two ways:
-/// a prefix that is spelt with escapes, or that a parameter follows, and a `..` that would resolve to above the new one.
+/// a prefix that is spelt with escapes, or that a parameter follows.
 package struct TargetRewrite: Sendable, Hashable {
     private let strip: String
     private let add: String
@@ -19,10 +19,7 @@ package struct TargetRewrite: Sendable, Hashable {
         guard target.starts(with: strip.utf8) else { throw .ambiguousRewrite }
         let rest = target.dropFirst(strip.utf8.count)
         switch rest.first {
-        case UInt8(ascii: "/"):
-            if !add.isEmpty, rest.prefix(while: { $0 != UInt8(ascii: "?") }).elementsEqual("/..".utf8) {
-                throw .ambiguousRewrite
-            }
+        case UInt8(ascii: "/"): break
         case nil, UInt8(ascii: "?"): return try Self.checked((add.isEmpty ? "/" : add) + String(Substring(rest)))
         default: throw .ambiguousRewrite
         }
