@@ -44,8 +44,11 @@ package final class StoreWatch: Sendable {
     private func report() {
         let error = store.writeError
         let hasChanged = since.withLock { since in
-            guard (since == nil) != (error == nil) else { return false }
-            since = error == nil ? nil : WallClock.seconds()
+            switch (since, error) {
+            case (nil, .some): since = WallClock.seconds()
+            case (.some, nil): since = nil
+            case (nil, nil), (.some, .some): return false
+            }
             return true
         }
         guard hasChanged else { return }

@@ -129,7 +129,8 @@ extension CognitoAccounts {
             return nil
         }
         guard result.refreshToken != nil else { return result.accessToken }
-        return try await keep(result, sealed, on: nil, mayBegin: known == nil, request).accessToken
+        let isUnknown = if case nil = known { true } else { false }
+        return try await keep(result, sealed, on: nil, mayBegin: isUnknown, request).accessToken
     }
 
     /// A new sign-in in this very second is not meant; what this gateway knows of it is named one by one.

@@ -34,7 +34,7 @@ struct LogoutEndpoint: AccountEndpoint {
         let caller = request.bearer == nil ? nil : try accounts.caller(request)
         self.caller = caller
         let opened = try refreshToken.flatMap(accounts.sealedToken)
-        let takesOver = accounts.settings.sessionTakeover != nil
+        let takesOver = if case .some = accounts.settings.sessionTakeover { true } else { false }
         shown = takesOver ? refreshToken.flatMap { ShownRefreshToken($0) } : nil
         if caller == nil { call.tokenDigest = shown?.digest }
         guard caller != nil || refreshToken != nil || request.bearerHasEnded else { throw .tokenMissing() }

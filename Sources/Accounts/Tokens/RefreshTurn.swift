@@ -143,8 +143,9 @@ extension CognitoAccounts {
         try await flights.sessions.alone(sealed.family) { () async throws(Refusal) in
             switch try await turn(sealed.family, sealed.generation, request) {
             case .own(let lease, let record):
+                let isUnknown = if case nil = record { true } else { false }
                 return try await holding(lease) { () async throws(Refusal) in
-                    try await work(sessions.current(sealed, in: record), record == nil)
+                    try await work(sessions.current(sealed, in: record), isUnknown)
                 }
             case .past(let record):
                 let standing = sessions.standing(of: sealed.generation, on: deviceID, in: record)
