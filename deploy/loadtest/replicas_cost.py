@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "Tests" / "EndToEnd
 from harness.account import Ledger  # noqa: E402
 from harness.apple_app import AppleApp, apple_settings  # noqa: E402
 from harness.gateway import ADA, Gateway, gateway_config, merged  # noqa: E402
-from harness.instant_cognito import InstantCognito  # noqa: E402
+from harness.instant_cognito import InstantCognito, user_name  # noqa: E402
 from harness.local_apple import LocalApple  # noqa: E402
 from harness.postgres import PASSWORD, PostgresServer  # noqa: E402
 from harness.raw import request_bytes  # noqa: E402
@@ -32,6 +32,8 @@ from harness.replicas import postgres_state  # noqa: E402
 
 KINDS = ("sign-in", "refresh", "sign-in with Apple", "refresh with Apple")
 LOGIN, REFRESH = "/api/v1/auth/login", "/api/v1/auth/refresh"
+# Each sign-in is the next user's, over all apps.
+NAMES = itertools.count()
 APPLE, APPLE_REFRESH = "/api/auth/apple", "/api/auth/refresh"
 _users = itertools.count(1)
 
@@ -68,7 +70,7 @@ class Client:
         return json.loads(answer)
 
     async def login(self) -> None:
-        self._refresh_token = (await self._post(LOGIN, {"email": ADA[0], "password": ADA[1]}))["refresh_token"]
+        self._refresh_token = (await self._post(LOGIN, {"email": user_name(next(NAMES)), "password": ADA[1]}))["refresh_token"]
 
     async def refresh(self) -> None:
         self._refresh_token = (await self._post(REFRESH, {"refresh_token": self._refresh_token}))["refresh_token"]

@@ -11,6 +11,7 @@ it. The last line is the gateway's time for a second without a request, which is
 """
 
 import argparse
+import itertools
 import json
 import math
 import os
@@ -29,7 +30,7 @@ from harness.account import Ledger  # noqa: E402
 from harness.apple_app import AppleApp, apple_settings  # noqa: E402
 from harness.gateway import ADA, BUDGETS, POOL_CLIENT_ID, Gateway, LocalPool, gateway_config, merged  # noqa: E402
 from harness.hosted import PREFIX, App, hosted_settings, parse  # noqa: E402
-from harness.instant_cognito import SECOND_FACTOR, InstantCognito  # noqa: E402
+from harness.instant_cognito import SECOND_FACTOR, InstantCognito, user_name  # noqa: E402
 from harness.local_apple import LocalApple  # noqa: E402
 from harness.process import free_port  # noqa: E402
 from harness.raw import RawConnection, Response, request_bytes  # noqa: E402
@@ -92,9 +93,11 @@ class Build:
         self.clients = [Client(self.gateway.port) for _ in range(at_once)]
         self.apple_app = AppleApp(self.gateway.port, apple, Ledger())
         self.waiting: list[dict] = []
+        self.names = itertools.count()
 
     def login(self, client: Client) -> Calls:
-        tokens = checked((yield post(f"{ACCOUNT}/login", {"email": ADA[0], "password": ADA[1]}))).json()
+        body = {"email": user_name(next(self.names)), "password": ADA[1]}
+        tokens = checked((yield post(f"{ACCOUNT}/login", body))).json()
         client.refresh_token = tokens["refresh_token"]
 
     def refresh(self, client: Client) -> Calls:
@@ -107,7 +110,7 @@ class Build:
         body = {
             "AuthFlow": "USER_PASSWORD_AUTH",
             "ClientId": POOL_CLIENT_ID,
-            "AuthParameters": {"USERNAME": ADA[0], "PASSWORD": ADA[1]},
+            "AuthParameters": {"USERNAME": user_name(next(self.names)), "PASSWORD": ADA[1]},
         }
         checked((yield post("/", body, {
             "Content-Type": "application/x-amz-json-1.1",
@@ -123,7 +126,7 @@ class Build:
 
     def passwordless(self, client: Client) -> Calls:
         """Both requests of a sign-in with a code alone."""
-        yield from self.answered("EMAIL_OTP", {"email": ADA[0], "factor": "EMAIL_OTP"})
+        yield from self.answered("EMAIL_OTP", {"email": user_name(next(self.names)), "factor": "EMAIL_OTP"})
 
     def answered(self, challenge: str, body: dict) -> Calls:
         asked = checked((yield post(f"{ACCOUNT}/login", body)), 202).json()

@@ -8,7 +8,10 @@ would judge the token of each sign-in anew, to tell the operator.
 """
 
 import asyncio
+import functools
+import itertools
 import json
+import re
 import threading
 import time
 import urllib.parse
@@ -21,27 +24,34 @@ from .keys import SigningKey, base64url
 SECOND_FACTOR = "second-factor@example.com"
 
 
-def _challenge(name: str, **parameters: str) -> bytes:
-    parameters = {"USERNAME": "5" * 36, "CODE_DELIVERY_DESTINATION": "s***@e***", **parameters}
+def _challenge(name: str, user: int, **parameters: str) -> bytes:
+    parameters = {"USERNAME": user_name(user), "CODE_DELIVERY_DESTINATION": "s***@e***", **parameters}
     return json.dumps({"ChallengeName": name, "Session": "S" * 1000, "ChallengeParameters": parameters}).encode()
 
 
-SECOND_FACTOR_ASKED = _challenge("SMS_MFA", CODE_DELIVERY_DELIVERY_MEDIUM="SMS")
-EMAIL_CODE_ASKED = _challenge("EMAIL_OTP", CODE_DELIVERY_DELIVERY_MEDIUM="EMAIL")
+# So many users, since few sessions of one user go on.
+USERS = 256
+
+
+def user_name(number: int) -> str:
+    """The address of one of them, in turn."""
+    return f"user-{number % USERS}@example.com"
 
 
 class Tokens:
-    """Cognito's tokens, with as many claims as for a user of an identity provider. The same access token each time; the
-    signature of ID tokens is none, since nobody verifies them."""
+    """Cognito's tokens of one user, with as many claims as for a user of an identity provider. The same access token
+    each time; the signature of ID tokens is none, since nobody verifies them."""
 
-    def __init__(self, key: SigningKey, issuer: str, client_id: str):
+    def __init__(self, key: SigningKey, issuer: str, client_id: str, number: int):
         now = int(time.time())
+        subject = f"{number:036}"
         shared = {
-            "sub": "5" * 36, "iss": issuer, "origin_jti": "0" * 36, "event_id": "0" * 36, "auth_time": now,
+            "sub": subject, "iss": issuer, "origin_jti": "0" * 36, "event_id": "0" * 36, "auth_time": now,
             "iat": now, "exp": now + 86_400, "jti": "1" * 36, "cognito:groups": ["eu-central-1_EXAMPLE01_Google"],
         }
+        username = f"google_{number:021}"
         access = {
-            **shared, "token_use": "access", "client_id": client_id, "username": "google_" + "7" * 21, "version": 2,
+            **shared, "token_use": "access", "client_id": client_id, "username": username, "version": 2,
             "scope": "openid email profile",
         }
         self.access = jwt.encode(access, key.private, algorithm="RS256", headers={"kid": key.kid})
@@ -51,12 +61,13 @@ class Tokens:
         }
         self._id_head = base64url(json.dumps({"alg": "RS256", "kid": key.kid}).encode())
         self._id = {
-            **shared, "token_use": "id", "aud": client_id, "at_hash": "h" * 22, "email": "ada@example.com",
+            **shared, "token_use": "id", "aud": client_id, "at_hash": "h" * 22, "email": user_name(number),
             "email_verified": True, "given_name": "Ada", "family_name": "Lovelace", "name": "Ada Lovelace",
-            "cognito:username": "google_" + "7" * 21, "identities": [provider],
+            "cognito:username": username, "identities": [provider],
         }
+        self._refresh = f"user-{number}@" + "R" * 1800
         result = {
-            "AccessToken": self.access, "IdToken": self._id_token(), "RefreshToken": "R" * 1800, "ExpiresIn": 3600,
+            "AccessToken": self.access, "IdToken": self._id_token(), "RefreshToken": self._refresh, "ExpiresIn": 3600,
             "TokenType": "Bearer",
         }
         self.answer = json.dumps({"AuthenticationResult": result}).encode()
@@ -68,7 +79,7 @@ class Tokens:
         """The token endpoint's answer."""
         nonce = urllib.parse.parse_qs(form.decode())["code"][0]
         return json.dumps({
-            "access_token": self.access, "id_token": self._id_token(nonce=nonce), "refresh_token": "R" * 1800,
+            "access_token": self.access, "id_token": self._id_token(nonce=nonce), "refresh_token": self._refresh,
             "expires_in": 3600, "token_type": "Bearer",
         }).encode()
 
@@ -80,7 +91,8 @@ class InstantCognito:
         self.calls = 0
         self._pool = pool
         key = SigningKey("instant-cognito")
-        self._tokens = Tokens(key, pool.issuer_settings()["issuer"], POOL_CLIENT_ID)
+        self._make = functools.cache(lambda number: Tokens(key, pool.issuer_settings()["issuer"], POOL_CLIENT_ID, number))
+        self._codes = itertools.count()
         self._keys = json.dumps({"keys": [key.jwk()]}).encode()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
@@ -112,12 +124,15 @@ class InstantCognito:
             return self._keys
         self.calls += 1
         if head.startswith(b"post /oauth2/token "):
-            return self._tokens.for_code(body)
+            return self._make(next(self._codes) % USERS).for_code(body)
+        # In the name, or in the refresh token.
+        named = re.search(rb'"user-(\d+)@', body)
+        number = int(named[1]) if named else 0
         if b'"USER_AUTH"' in body:
-            return EMAIL_CODE_ASKED
+            return _challenge("EMAIL_OTP", number, CODE_DELIVERY_DELIVERY_MEDIUM="EMAIL")
         if SECOND_FACTOR.encode() in body and b'"ChallengeName"' not in body:
-            return SECOND_FACTOR_ASKED
-        return self._tokens.answer
+            return _challenge("SMS_MFA", next(self._codes), CODE_DELIVERY_DELIVERY_MEDIUM="SMS")
+        return self._make(number).answer
 
     async def _end(self) -> None:
         connections = asyncio.all_tasks() - {asyncio.current_task()}
