@@ -11,13 +11,12 @@ struct DescriptorReserve {
     private static let most = 64
 
     private let size: rlim_t
-
-    init(size: Int) { self.size = rlim_t(clamping: size) }
-
     /// How many connections may come before descriptors are counted again.
     private var uncounted = 0
     /// The limit at the last count; it may be changed while the process runs.
     private var counted: rlim_t = 0
+
+    init(size: Int) { self.size = rlim_t(clamping: size) }
 
     /// Whether none of them is in use, as far as can be told without counting at each connection, which takes the
     /// kernel microseconds.

@@ -124,8 +124,10 @@ package final class AccountLimits: Sendable {
 
     /// Lets a call through, which counts it, or refuses it, which counts nothing.
     package func admit(_ call: LimitedCall) async throws(LimitReached) -> AdmittedCall {
+        let settings = state.withLock { $0.settings }
+        let address = addressLimit(call, settings)
         // The address's own limit tells nothing of the account, and needs no look into the store.
-        if let reached = refuse(beyondLimitOfAddress: call) { throw reached }
+        if let address, let reached = refuse(beyond: address) { throw reached }
         var admitted = AdmittedCall()
         let knownDevice = await knownDevice(of: call, &admitted)
         let now = now()
@@ -133,21 +135,18 @@ package final class AccountLimits: Sendable {
         admitted.isKnownDevice = call.countsGuesses && call.account != nil && knownDevice != nil
         admitted.isUnknownStep = call.budget == .signIn && call.isUnknownStep
         let gateways = self.gateways.withLock { $0 }.count()
+        let counted = [address].compactMap { $0 } + otherLimits(call, settings, knownDevice: knownDevice)
         let reached = state.withLock { state in
             state.gateways = gateways
-            let counted = counted(call, state.settings, knownDevice: knownDevice)
             return state.admit(counted, failures: admitted.failureKeys, at: now)
         }
         if let reached { throw reached }
         return admitted
     }
 
-    private func refuse(beyondLimitOfAddress call: LimitedCall) -> LimitReached? {
+    private func refuse(beyond limit: CountedLimit) -> LimitReached? {
         let now = now()
-        return state.withLock { state in
-            guard let limit = addressLimit(call, state.settings) else { return nil }
-            return state.refuse([limit], at: now)
-        }
+        return state.withLock { $0.refuse([limit], at: now) }
     }
 
     /// The call has come to its end, without proof of anything.
@@ -260,12 +259,12 @@ package final class AccountLimits: Sendable {
         }
     }
 
-    private func counted(
+    private func otherLimits(
         _ call: LimitedCall, _ settings: AccountLimitSettings, knownDevice: String?
     ) -> [CountedLimit] {
         let budget = call.budget
         let limits = settings[budget]
-        var counted = [addressLimit(call, settings)].compactMap { $0 }
+        var counted: [CountedLimit] = []
         if let limit = limits.account, let account = call.account {
             let key =
                 knownDevice.map { keys.device($0, of: account, budget, limit) }
