@@ -9,7 +9,7 @@ extension PostgresLimits {
     /// The newest of them, the older windows first.
     package func counts(now: Int64, limit: Int) async throws -> [CountRecord] {
         let pruning = clock.pruningTime(now)
-        return try await pages(limit) { (last: CountRecord?, count: Int) in
+        return try await PostgresStore.pages(of: Self.page, upTo: limit) { (last: CountRecord?, count: Int) in
             try await store.rows(
                 """
                 SELECT key, window_number, count, ends_at FROM limit_counts
@@ -27,7 +27,7 @@ extension PostgresLimits {
     /// The newest of them. One that is counted again between two pages may be missing: each call looks its own up.
     package func failures(now: Int64, limit: Int) async throws -> [FailureRecord] {
         let pruning = clock.pruningTime(now)
-        return try await pages(limit) { (last: FailureRecord?, count: Int) in
+        return try await PostgresStore.pages(of: Self.page, upTo: limit) { (last: FailureRecord?, count: Int) in
             try await store.rows(
                 """
                 SELECT \(Self.failureColumns) FROM sign_in_failures AS l
@@ -39,20 +39,6 @@ extension PostgresLimits {
                 ]
             ).map(FailureRecord.init)
         }
-    }
-
-    /// - Parameter read: gets the last record so far, and how many to read.
-    private func pages<Record: Sendable>(
-        _ limit: Int, _ read: (_ last: Record?, _ count: Int) async throws -> [Record]
-    ) async throws -> [Record] {
-        var records: [Record] = []
-        while records.count < limit {
-            let count = min(Self.page, limit - records.count)
-            let found = try await read(records.last, count)
-            records += found
-            guard found.count == count else { break }
-        }
-        return records
     }
 }
 

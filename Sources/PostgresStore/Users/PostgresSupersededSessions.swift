@@ -42,7 +42,7 @@ struct PostgresSupersededSessions {
 
     private func all(limit: Int, now: Int64) async throws -> [SupersededSession] {
         let expiry = clock.pruningTime(now) - SupersededSession.grace
-        return try await pages(limit) { last, count in
+        return try await PostgresStore.pages(of: Self.page, upTo: limit) { (last: SupersededSession?, count: Int) in
             try await store.rows(
                 """
                 SELECT id, rotation, refreshed_at, previous_expires_at FROM user_sessions
@@ -50,12 +50,13 @@ struct PostgresSupersededSessions {
                     AND ($2::text IS NULL OR (previous_expires_at, id) < ($3, $2))
                 ORDER BY previous_expires_at DESC, id DESC LIMIT $4
                 """,
-                [.integer(expiry), .orNull(last?.id), .integer(last?.expiresAt ?? 0), .integer(count)])
+                [.integer(expiry), .orNull(last?.id), .integer(last?.expiresAt ?? 0), .integer(count)]
+            ).map(SupersededSession.init)
         }
     }
 
     private func changed(since position: ChangePosition, limit: Int) async throws -> [SupersededSession] {
-        try await pages(limit) { last, count in
+        try await PostgresStore.pages(of: Self.page, upTo: limit) { (last: SupersededSession?, count: Int) in
             try await store.rows(
                 """
                 SELECT id, rotation, refreshed_at, previous_expires_at FROM user_sessions
@@ -64,21 +65,8 @@ struct PostgresSupersededSessions {
                     AND ($2::text IS NULL OR (refreshed_at, id) > ($3, $2))
                 ORDER BY refreshed_at, id LIMIT $4
                 """,
-                [.text(position.mark), .orNull(last?.id), .integer(last?.refreshedAt ?? 0), .integer(count)])
+                [.text(position.mark), .orNull(last?.id), .integer(last?.refreshedAt ?? 0), .integer(count)]
+            ).map(SupersededSession.init)
         }
-    }
-
-    /// - Parameter read: gets the last row so far, and how many rows to read.
-    private func pages(
-        _ limit: Int, _ read: (_ last: SupersededSession?, _ count: Int) async throws -> [PostgresRow]
-    ) async throws -> [SupersededSession] {
-        var sessions: [SupersededSession] = []
-        while sessions.count < limit {
-            let count = min(Self.page, limit - sessions.count)
-            let rows = try await read(sessions.last, count)
-            sessions += try rows.map(SupersededSession.init)
-            guard rows.count == count else { break }
-        }
-        return sessions
     }
 }
