@@ -75,6 +75,10 @@ passed=0
 failed=0
 skipped=0
 
+# The names of what failed, a line each: they are printed at the end, where they are found in a long log.
+failures=$results/failures
+: >"$failures"
+
 # count PASSED FAILED [SKIPPED]
 count() {
     passed=$((passed + $1))
@@ -88,7 +92,12 @@ headline() { printf '\n== %s (%s s)\n' "$*" "$SECONDS"; }
 # Runs one check that counts as a single test.
 single() {
     headline "$*"
-    if "$@"; then count 1 0; else count 0 1; fi
+    if "$@"; then
+        count 1 0
+    else
+        count 0 1
+        echo "$*" >>"$failures"
+    fi
 }
 
 # Swift Testing ends with "Test run with N tests in M suites passed after …" or "… failed after … with K issues.";
@@ -105,14 +114,20 @@ swift_tests() {
     if [ "$status" != 0 ]; then grep -vE '^(◇|✔|\[[0-9]+/[0-9]+\]) ' "$results/swift" | cut -c1-500; fi
     grep -a 'Test run with ' "$results/swift" | tail -1
     total=$(sed -nE 's/.*Test run with ([0-9]+) tests?.* (passed|failed) after.*/\1/p' "$results/swift" | tail -1)
-    broken=$(grep -cE '^✘ Test (".*"|[^ ]+\(.*\))( with [0-9]+ test cases?)? failed after' "$results/swift")
     if [ -z "$total" ] || [ "$total" = 0 ]; then
-        echo "no count of tests in swift test's output"
+        echo "no count of tests in swift test's output" | tee -a "$failures"
         count 0 1
         return
     fi
+    grep -aE '^✘ Test (".*"|[^ ]+\(.*\))( with [0-9]+ test cases?)? failed after' "$results/swift" | cut -c1-200 \
+        >"$results/broken"
+    broken=$(wc -l <"$results/broken")
     # A run that failed in a way no test's line tells (a crash, an issue outside a test) is one failure more.
-    [ "$status" != 0 ] && [ "$broken" = 0 ] && broken=1
+    if [ "$status" != 0 ] && [ "$broken" = 0 ]; then
+        echo "swift test $*: status $status" >"$results/broken"
+        broken=1
+    fi
+    cat "$results/broken" >>"$failures"
     [ "$broken" -gt "$total" ] && total=$broken
     left_out=$(grep -cE '^➜ Test (".*"|[^ ]+\(.*\))( with [0-9]+ test cases?)? skipped' "$results/swift")
     count $((total - broken - left_out)) "$broken" "$left_out"
@@ -136,16 +151,22 @@ for suite in suites:
     failed += int(suite.get("failures")) + int(suite.get("errors"))
     skipped += int(suite.get("skipped"))
 print(total - failed - skipped, failed, skipped)
+for case in (case for suite in suites for case in suite.iter("testcase")):
+    if case.find("failure") is not None or case.find("error") is not None:
+        print(f"{case.get('classname')}.{case.get('name')}", file=sys.stderr)
 PYTHON
-    ) || counts=
+    ) 2>>"$failures" || counts=
     if [ -z "$counts" ] || [[ "$counts" = "0 0 "* ]]; then
-        echo "no count of tests in pytest's report"
+        echo "no count of tests in pytest's report" | tee -a "$failures"
         count 0 1
         return
     fi
     # shellcheck disable=SC2086 # three numbers
     set -- $counts
-    [ "$status" != 0 ] && [ "$2" = 0 ] && set -- "$1" 1 "$3"
+    if [ "$status" != 0 ] && [ "$2" = 0 ]; then
+        echo "Tests/EndToEnd/run.sh: status $status" >>"$failures"
+        set -- "$1" 1 "$3"
+    fi
     count "$1" "$2" "$3"
 }
 
@@ -176,7 +197,11 @@ fuzz() {
     local status=${PIPESTATUS[0]} sound broken
     sound=$(grep -c '^passed ' "$results/fuzz")
     broken=$(grep -c '^failed ' "$results/fuzz")
-    [ "$status" != 0 ] && [ "$broken" = 0 ] && broken=1
+    grep '^failed ' "$results/fuzz" >>"$failures"
+    if [ "$status" != 0 ] && [ "$broken" = 0 ]; then
+        echo "Tests/Fuzz/run.sh: status $status" >>"$failures"
+        broken=1
+    fi
     count "$sound" "$broken"
 }
 
@@ -206,6 +231,7 @@ if "${release_build[@]}" >"$results/build" 2>&1; then
     single verify_benchmark "${benchmark_options[@]}"
 else
     tail -40 "$results/build"
+    echo "${release_build[*]}" >>"$failures"
     count 0 1
 fi
 for sanitizer in "${sanitizers[@]}"; do
@@ -214,6 +240,10 @@ for sanitizer in "${sanitizers[@]}"; do
     single Tests/Sanitize/run.sh "$sanitizer" end-to-end
 done
 
+if [ -s "$failures" ]; then
+    headline failed
+    head -100 "$failures"
+fi
 echo
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ]
