@@ -80,6 +80,28 @@ extension HostedSignInTests {
         #expect(sessions.map(\.endedAt) == [Fixture.now])
     }
 
+    @Test("A use that comes late, when its client has gone, ends no session", arguments: [false, true])
+    func abandoned(isOvertaken: Bool) async throws {
+        let codes = try Self.codes()
+        _ = try await Self.comeBack(Self.accounts(RecordedFetcher(Self.tokens()), codes), codes)
+        let open = try await codes.state(
+            of: SHA256.hash(Array(Self.random32.utf8)), poolID: Fixture.poolID, now: Fixture.now)
+        let other = try Self.accounts(RepeatingFetcher([.success(Fixture.output([:]))]), codes)
+        #expect(await other.answer(Self.redemption()).status == .ok)
+        let seen: any AuthorizationCodeRecords = isOvertaken ? CodesBeforeUse(codes, open) : codes
+        let late = try Fixture.accounts(
+            RecordedFetcher(), settings: Self.settings, records: StoredSessions(codes.store), codes: seen)
+        let request = CalledRequest(id: "late")
+        request.abandon()
+        let answer = await CalledRequest.$current.withValue(request) { await late.answer(Self.redemption()) }
+        #expect(answer.status == .serviceUnavailable && answer.reason?.code == "client-disconnected")
+        let sessions = StoredSessions(codes.store)
+        #expect(try await sessions.all(subject: Fixture.username, poolID: Fixture.poolID).map(\.endedAt) == [nil])
+        #expect(await other.answer(Self.redemption()).status == .badRequest)
+        #expect(
+            try await sessions.all(subject: Fixture.username, poolID: Fixture.poolID).map(\.endedAt) == [Fixture.now])
+    }
+
     @Test("A code whose session cannot be stored can be shown again, and its sign-in goes on at Cognito")
     func failedSession() async throws {
         let codes = try Self.codes()

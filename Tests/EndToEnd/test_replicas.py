@@ -281,6 +281,9 @@ def test_a_frozen_gateway_holds_up_no_other_and_catches_up(cluster, start_replic
     assert frozen.account.refresh(newer["refresh_token"]).status == 401
 
 
+PASSED_OVER = "a token or code that was used before is not judged: its client has gone"
+
+
 def left_waiting(gateway: Replica, path: str, headers: dict[str, str], body: dict) -> None:
     """An app that gives up before a frozen gateway has read its request."""
     with raw.RawConnection(gateway.port) as connection:
@@ -307,9 +310,8 @@ def test_a_refresh_that_comes_late_when_its_app_has_gone_on_elsewhere_ends_no_se
             session = answer.json()["token"]
     finally:
         frozen.thaw()
-    passed_over = "a token that was used before is not judged: its client has gone"
     wait_until(
-        lambda: frozen.log().count(passed_over) + len(frozen.audit_log("refresh_reused")) == 2, "both to be looked at"
+        lambda: frozen.log().count(PASSED_OVER) + len(frozen.audit_log("refresh_reused")) == 2, "both to be looked at"
     )
     for gateway in replicas:
         answer = gateway.account.refresh(token)
@@ -318,3 +320,29 @@ def test_a_refresh_that_comes_late_when_its_app_has_gone_on_elsewhere_ends_no_se
         answer = gateway.apple_app.post("refresh", token=session)
         assert answer.status == 200, answer.body
         session = answer.json()["token"]
+
+
+def test_a_code_that_comes_late_when_its_app_has_redeemed_it_elsewhere_ends_no_session(cluster, start_replicas):
+    replicas = start_replicas(cluster.ports)
+    frozen, other, _ = replicas
+    front = replicas.surroundings.front
+    app, browser = App(f"http://127.0.0.1:{front.port}{PREFIX}"), Browser()
+    front.target = other.port
+    email, password = replicas.user()
+    code = app.code(browser.fill_in(browser.go(app.authorize_url()), username=email, password=password))
+    browser.close()
+    form = app.token_form(code)
+    frozen.freeze()
+    try:
+        left_waiting(frozen, f"{PREFIX}/token", {}, form)
+        answer = other.account.post("oauth/token", form)
+        assert answer.status == 200, answer.body
+        token = answer.json()["refresh_token"]
+    finally:
+        frozen.thaw()
+    ended = "an authorization code was used again: its session has been ended"
+    wait_until(lambda: PASSED_OVER in frozen.log() or ended in frozen.log(), "the code to be looked at")
+    for gateway in replicas:
+        answer = gateway.account.refresh(token)
+        assert answer.status == 200, answer.body
+        token = answer.json()["refresh_token"]

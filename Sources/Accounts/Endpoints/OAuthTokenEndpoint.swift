@@ -156,6 +156,7 @@ extension CognitoAccounts {
     ///
     /// - Returns: the refusal for whoever shows it.
     fileprivate func endSession(_ family: [UInt8], _ request: AccountRequest) async throws(Refusal) -> Refusal {
+        try await UnawaitedReuse.refuse(requestID: request.requestID, logger)
         let ended = try await withRecords(request) { try await sessions.end(family: family, originIDs: []) }
         logger.warning(
             "an authorization code was used again: its session has been ended",
