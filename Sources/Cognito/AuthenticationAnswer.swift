@@ -1,5 +1,6 @@
 package import Cryptography
 package import Encoding
+internal import Pipeline
 
 /// Cognito's response to a sign-in or refresh: tokens, or a challenge first.
 package enum AuthenticationAnswer: Sendable {
@@ -57,16 +58,23 @@ package struct AuthenticationResult: Sendable {
 
     init?(_ object: JSONObject) {
         guard let accessToken = object["AccessToken"]?.stringValue,
-            let expiresIn = object["ExpiresIn"]?.integerValue
+            let expiresIn = Self.lifetime(object["ExpiresIn"])
         else { return nil }
         self.init(
             accessToken: Secret(accessToken), idToken: object["IdToken"]?.stringValue.map { Secret($0) },
-            refreshToken: object["RefreshToken"]?.stringValue.map { Secret($0) }, expiresIn: Int64(expiresIn))
+            refreshToken: object["RefreshToken"]?.stringValue.map { Secret($0) }, expiresIn: expiresIn)
         if let device = object["NewDeviceMetadata"]?.objectValue, let key = device["DeviceKey"]?.stringValue,
             let groupKey = device["DeviceGroupKey"]?.stringValue
         {
             newDevice = NewDevice(key: key, groupKey: groupKey)
         }
+    }
+
+    /// The life of an access token in seconds; nil for one that Cognito gives none.
+    static func lifetime(_ seconds: JSON?) -> Int64? {
+        guard let seconds = seconds?.integerValue, (0...CognitoSignInSettings.longestAccessToken).contains(seconds)
+        else { return nil }
+        return seconds
     }
 
     /// The payload of a token, its signature unchecked.

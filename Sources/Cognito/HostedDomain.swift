@@ -76,12 +76,12 @@ package struct HostedDomain: Sendable {
 extension AuthenticationResult {
     /// The response of the token endpoint (RFC 6749, 5.1).
     package static func oauth(_ body: JSONObject) -> AuthenticationResult? {
-        guard let access = body["access_token"]?.stringValue, let expiresIn = body["expires_in"]?.integerValue else {
+        guard let access = body["access_token"]?.stringValue, let expiresIn = lifetime(body["expires_in"]) else {
             return nil
         }
         return AuthenticationResult(
             accessToken: Secret(access), idToken: (body["id_token"]?.stringValue).map { Secret($0) },
-            refreshToken: (body["refresh_token"]?.stringValue).map { Secret($0) }, expiresIn: Int64(expiresIn))
+            refreshToken: (body["refresh_token"]?.stringValue).map { Secret($0) }, expiresIn: expiresIn)
     }
 }
 

@@ -87,7 +87,9 @@ struct HostedSignInTests {
         return await accounts.answer(request)
     }
 
-    static func tokens(nonce: String = nonce, client: String = Fixture.clientID) -> FetchResponse {
+    static func tokens(
+        nonce: String = nonce, client: String = Fixture.clientID, lifetime: Int64 = 3600
+    ) -> FetchResponse {
         let common: JSONObject = ["iss": .string(Fixture.issuer), "sub": .string(Fixture.username)]
         var access = common
         access["client_id"] = .string(client)
@@ -101,7 +103,8 @@ struct HostedSignInTests {
         id["exp"] = .number(JSONNumber(Fixture.now + 3600))
         let body: JSON = [
             "access_token": .string(Fixture.jwt(access)), "id_token": .string(Fixture.jwt(id)),
-            "refresh_token": "provider-refresh-token", "expires_in": 3600, "token_type": "Bearer",
+            "refresh_token": "provider-refresh-token", "expires_in": .number(JSONNumber(lifetime)),
+            "token_type": "Bearer",
         ]
         return FetchResponse(status: 200, body: body.encoded())
     }
@@ -156,6 +159,15 @@ struct HostedSignInTests {
             #expect(answer.headers[.location]?.contains("code=") == false)
             #expect(await fetcher.operations.last == "RevokeToken")
         }
+    }
+
+    @Test("Tokens with an impossible lifetime lead to no code", arguments: [.max, .min, -1, 87_001] as [Int64])
+    func impossibleLifetime(seconds: Int64) async throws {
+        let codes = try Self.codes()
+        let fetcher = RecordedFetcher(Self.tokens(lifetime: seconds))
+        let answer = try await Self.comeBack(Self.accounts(fetcher, codes), codes)
+        #expect(answer.headers[.location]?.contains("error=temporarily_unavailable") == true)
+        #expect(answer.headers[.location]?.contains("code=") == false)
     }
 
     @Test("Without the browser's cookie nobody is asked")

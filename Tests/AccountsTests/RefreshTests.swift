@@ -162,6 +162,14 @@ struct RefreshTests {
         #expect(await fetcher.requests.count == 1)
     }
 
+    @Test("Tokens with a lifetime that Cognito gives none are 503", arguments: [.max, .min, -1, 87_001] as [Int64])
+    func impossibleLifetime(seconds: Int64) async throws {
+        let result: JSON = ["AccessToken": .string(Fixture.accessToken), "ExpiresIn": .number(JSONNumber(seconds))]
+        let fetcher = RecordedFetcher(Fixture.output(["AuthenticationResult": result]))
+        let answer = try await Fixture.accounts(fetcher).answer(Fixture.refresh(Fixture.sealedText()))
+        #expect(answer.status == .serviceUnavailable)
+    }
+
     @Test("A token changed, expired, revoked, or of another client or pool: one answer for all")
     func oneAnswer() async throws {
         var expired = Fixture.sealed
