@@ -1,3 +1,4 @@
+import Encoding
 import Pipeline
 import TestSupport
 import Testing
@@ -22,5 +23,11 @@ struct SessionLengthEndTests {
     func ends(operation: AccountOperation, refusedFor code: String?, end: SessionLengths.End?) {
         let outcome: AccountOutcome = code.map { .refused(.tokenRefresh, reason: .with($0)) } ?? .succeeded
         #expect(SessionLengths.End(operation, outcome) == end)
+    }
+
+    @Test("A session whose sign-in has an impossible time has no length", arguments: [.max, .min] as [Int64])
+    func impossibleTime(signedInAt: Int64) {
+        let claims: JSONObject = ["sid": "session-1", "auth_time": .number(JSONNumber(signedInAt))]
+        #expect(CalledSession(claims) == nil)
     }
 }

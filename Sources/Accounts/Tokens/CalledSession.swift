@@ -23,7 +23,7 @@ package struct CalledSession: Sendable, Equatable {
     /// As ``init(_:)-(VerifiedToken)``, by a token's claims.
     init?(_ claims: JSONObject) {
         guard let id = (claims["sid"] ?? claims["origin_jti"])?.stringValue,
-            let beganAt = claims["auth_time"]?.integerValue
+            let beganAt = claims["auth_time"]?.numberValue?.numericDate
         else { return nil }
         self.init(id: id, beganAt: beganAt)
     }
