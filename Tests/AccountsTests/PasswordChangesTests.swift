@@ -306,33 +306,53 @@ struct PasswordChangesTests {
         #expect(try await goingOn() == (isLeft ? [] : ["before"]))
     }
 
+    /// The steps of translated sign-ins before a new password, Cognito's answers to them, and whether they prove a
+    /// password.
+    private static let untilNewPassword: [([JSONObject], [FetchResponse], Bool)] = [
+        ([DirectStepTests.initiate("USER_PASSWORD_AUTH")], [newPasswordRequired], true),
+        (
+            [
+                DirectStepTests.initiate(
+                    "USER_AUTH", Fixture.email, ["PREFERRED_CHALLENGE": "PASSWORD", "PASSWORD": "old horse"])
+            ], [newPasswordRequired], true
+        ),
+        (
+            [
+                DirectStepTests.initiate("USER_AUTH"),
+                DirectStepTests.respond(
+                    "SELECT_CHALLENGE", session: "0-session", ["ANSWER": "PASSWORD", "PASSWORD": "old horse"]),
+            ], [DirectStepTests.challenge("SELECT_CHALLENGE", session: "0-session"), newPasswordRequired], true
+        ),
+        // An app that invents the last step: Cognito has asked for no new password.
+        (
+            [DirectStepTests.initiate("USER_AUTH")],
+            [DirectStepTests.challenge("SELECT_CHALLENGE", session: "1-session")], false
+        ),
+    ]
+
+    private static let newPasswordRequired = DirectStepTests.challenge("NEW_PASSWORD_REQUIRED", session: "1-session")
+
     @Test(
         "A translated new password at sign-in whose response was lost ends sessions if a password was proven before",
-        arguments: [("USER_PASSWORD_AUTH", true), ("USER_AUTH", false)])
-    func lostInTranslation(flow: String, isLeft: Bool) async throws {
-        let (accounts, fetcher) = try accounts([
-            DirectStepTests.challenge("NEW_PASSWORD_REQUIRED", session: "1-session")
-        ])
+        arguments: untilNewPassword)
+    func lostInTranslation(steps: [JSONObject], answers: [FetchResponse], isLeft: Bool) async throws {
+        let (accounts, fetcher) = try accounts(answers)
         try await begin("before", of: accounts, at: Fixture.now - 60)
         let calls = DirectCognitoCalls(
             pools: [DirectCognitoTests.pool(fetcher)], flow: AccountFlow(Knowing()), steps: SignInSteps { Fixture.now },
             sessions: DirectSessions { Fixture.now }, revoke: { _ in }, accounts: [accounts],
             forget: { _, _ in }, revocations: { .empty }, revocationTime: { Fixture.now }, logger: log.logger)
-        let steps = [
-            ("InitiateAuth", DirectStepTests.initiate(flow)),
-            (
-                "RespondToAuthChallenge",
-                DirectStepTests.respond(
-                    "NEW_PASSWORD_REQUIRED", session: "1-session", ["NEW_PASSWORD": "new horse"])
-            ),
-        ]
-        for (operation, body) in steps {
+        let last = DirectStepTests.respond(
+            "NEW_PASSWORD_REQUIRED", session: "1-session", ["NEW_PASSWORD": "new horse"])
+        for body in steps + [last] {
+            let operation = body["AuthFlow"] == nil ? "RespondToAuthChallenge" : "InitiateAuth"
             _ = await calls.answer(
                 DirectCognitoRequest(
                     call: DirectCognitoCall(operation: operation, application: "MyApp/1"), body: body.encoded(),
                     requestID: "r-1", clientAddress: "192.0.2.7"))
         }
-        #expect(await fetcher.seen.map { $0.map(\.subject) } == [[], [Fixture.username]])
+        let stored = [[String?]](repeating: [], count: steps.count) + [[Fixture.username]]
+        #expect(await fetcher.seen.map { $0.map(\.subject) } == stored)
         #expect(try await changes.stored.count == (isLeft ? 1 : 0))
         await accounts.endLeftOverSessions()
         #expect(try await goingOn() == (isLeft ? [] : ["before"]))

@@ -200,7 +200,8 @@ package struct DirectCognitoCalls: Sendable {
     ) async {
         let begun = admission.call.operation == .login ? admission.call.account : nil
         guard var next = read.signIn ?? begun.map({ SignInUnderWay(account: $0) }) else { return }
-        next.isPasswordProven = next.isPasswordProven || call.provesPassword
+        // Cognito asks for a new password after a right one only, in whichever flow that was given.
+        next.isPasswordProven = next.isPasswordProven || call.provesPassword || answer.asksForNewPassword
         for name in answer.internalNames.exact where !next.usernames.contains(name) { next.usernames.append(name) }
         await noteStep(next, by: read.pool.stepDigests(given: answer.output))
         if let username = answer.internalNames.first { _ = await closedFor(&admission, as: username) }

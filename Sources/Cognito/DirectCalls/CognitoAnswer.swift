@@ -74,6 +74,9 @@ package struct CognitoAnswer: Sendable {
         return ["USERNAME", "USER_ID_FOR_SRP"].compactMap { parameters?[$0]?.stringValue }
     }
 
+    /// Whether the next step of the sign-in sets a new password.
+    package var asksForNewPassword: Bool { output["ChallengeName"] == "NEW_PASSWORD_REQUIRED" }
+
     /// A refresh token of another app client, or of none.
     package var isRefusedToken: Bool {
         error.map {
