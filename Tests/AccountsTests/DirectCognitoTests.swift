@@ -33,12 +33,12 @@ struct DirectCognitoTests {
         _ fetcher: RecordedFetcher, _ operation: String?, _ body: [UInt8], log: CapturedLog = CapturedLog(),
         accountGuard: any AccountGuard = RecordedCalls(), revoked: Revoked = Revoked(),
         sessions: DirectSessions? = nil, shared: SharedValues? = nil, revocations: RevocationList = .empty,
-        revocationTime: Int64 = Fixture.now
+        revocationTime: Int64 = Fixture.now, accounts: [CognitoAccounts] = []
     ) async -> DirectCognitoReply {
         let calls = DirectCognitoCalls(
             pools: [pool(fetcher)], flow: AccountFlow(accountGuard), steps: SignInSteps { Fixture.now },
             sessions: sessions ?? DirectSessions { Fixture.now }, shared: shared,
-            revoke: { revocations in try revoked.append(revocations) },
+            revoke: { revocations in try revoked.append(revocations) }, accounts: accounts,
             forget: { subject, _ in revoked.forget(subject) }, revocations: { revocations },
             revocationTime: { revocationTime }, logger: log.logger)
         return await calls.answer(
@@ -283,6 +283,31 @@ struct DirectCognitoTests {
         let reply = await Self.answer(fetcher, "GetTokensFromRefreshToken", body.encoded())
         #expect(reply.status.code == 400)
         #expect(String(decoding: reply.body, as: UTF8.self).contains("expired"))
+    }
+
+    @Test("A revoked session of the former client ends at Cognito as that client's, without the secret")
+    func formerSessionRevoked() async throws {
+        let access = Fixture.jwt([
+            "iss": .string(Fixture.issuer), "client_id": .string(Self.former), "sub": .string(Fixture.username),
+            "auth_time": .number(JSONNumber(Fixture.now - 60)),
+        ])
+        let fetcher = RecordedFetcher(
+            Fixture.failure("NotAuthorizedException", "Invalid Refresh Token"),
+            Fixture.output(["AuthenticationResult": ["AccessToken": .string(access), "ExpiresIn": 3600]]),
+            Fixture.output([:]))
+        let log = CapturedLog()
+        let revoked = Revocation(
+            issuer: Fixture.issuer, .subject(Fixture.username, before: Fixture.now), endsAt: Fixture.now + 60)
+        let body: JSONObject = ["RefreshToken": "old", "ClientId": .string(Self.former)]
+        let reply = await Self.answer(
+            fetcher, "GetTokensFromRefreshToken", body.encoded(), log: log,
+            revocations: RevocationList.empty.adding([revoked]), accounts: [try Fixture.accounts(fetcher, log: log)])
+        #expect(try JSON.parse(reply.body)["__type"] == "NotAuthorizedException")
+        #expect(
+            await fetcher.operations == ["GetTokensFromRefreshToken", "GetTokensFromRefreshToken", "RevokeToken"])
+        let expected: JSON = ["ClientId": .string(Self.former), "Token": "old"]
+        #expect(await fetcher.bodies.last == expected)
+        #expect(!log.lines.contains { $0.hasPrefix("error ") })
     }
 
     @Test("An app's device data goes along only with the client id that it was signed with")

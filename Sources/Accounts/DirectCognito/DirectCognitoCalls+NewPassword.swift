@@ -119,11 +119,14 @@ extension DirectCognitoCalls {
     /// - Parameter answer: with the token's successor, in a pool that rotates them.
     func endRevoked(_ call: TranslatedCall, _ answer: CognitoAnswer, at pool: DirectCognitoPool) async {
         let shown = call.input["RefreshToken"]?.stringValue.map { Secret($0) }
-        guard let token = answer.refreshToken ?? shown else { return }
-        // Nothing depends on it: the list refuses the token for as long as it lives.
-        if let owner = owner(pool) {
-            let request = AccountRequest(operation: .logout, requestID: "", clientAddress: "")
-            try? await owner.revokeAtCognito(token, of: owner.app.clientID, request)
+        guard let owner = owner(pool), let token = answer.refreshToken ?? shown else { return }
+        var app = owner.app
+        if let clientID = answer.accessClaims?["client_id"]?.stringValue, !clientID.hasSameBytes(as: app.clientID) {
+            // The former client, which has no secret.
+            app = AppClient(poolID: pool.settings.poolID, clientID: clientID)
         }
+        let request = AccountRequest(operation: .logout, requestID: "", clientAddress: "")
+        // Where it fails, the list refuses the token until the entry ends. The token may live longer at Cognito.
+        try? await owner.revokeAtCognito(token, of: app, request)
     }
 }
