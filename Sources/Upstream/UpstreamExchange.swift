@@ -167,6 +167,11 @@ package final class UpstreamExchange: CurlDeparture {
         outbound.isAllSent && response.awaitsHead
     }
 
+    /// Only the rest of a response is awaited.
+    var isAwaitingBody: Bool {
+        outbound.isAllSent && !response.awaitsHead
+    }
+
     /// Waiting for the request's remainder, for the head, or for more of the body.
     private func setDeadline() {
         guard !isTunnel else { return }

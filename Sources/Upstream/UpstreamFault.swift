@@ -99,11 +99,13 @@ package enum ServerError: Sendable, Equatable {
 }
 
 extension UpstreamExchange {
-    /// The server's failure that a fault is.
-    func failure(by fault: UpstreamFault) -> ServerFailure {
+    /// The server's failure that a fault is; nil if it is none.
+    func failure(by fault: UpstreamFault) -> ServerFailure? {
         switch fault {
         case .cannotConnect: .unreachable
         case .connectTimeout: .slowToConnect
+        // A stream of events is silent for as long as nothing happens.
+        case .idleTimeout where isAwaitingBody: nil
         case .firstByteTimeout, .idleTimeout, .wholeTimeout, .connectionLost, .protocolFault, .noServer, .overloaded,
             .waitedTooLong:
             .ofRequest(traits)

@@ -229,7 +229,7 @@ package final class UpstreamPool {
 
     func failed(_ server: ServerConnections, _ exchange: UpstreamExchange, by fault: UpstreamFault) {
         erred(server, exchange, .fault(fault))
-        failed(server, exchange.failure(by: fault), fault.reason.rawValue)
+        if let failure = exchange.failure(by: fault) { failed(server, failure, fault.reason.rawValue) }
     }
 
     private func failed(_ server: ServerConnections, _ failure: ServerFailure, _ reason: @autoclosure () -> String) {

@@ -1,5 +1,6 @@
 """Several servers behind one upstream: sharing out, ejection, health, retries, limits, unix sockets, TLS."""
 
+import contextlib
 import http.server
 import itertools
 import re
@@ -178,7 +179,7 @@ def test_a_500_ejects_nobody(balanced, servers):
     assert of_servers(gateway, "up") == 2
 
 
-# Nobody can eject servers by asking for what fails
+# Nobody can eject servers by asking for what fails, or for what is silent
 
 
 BELIEVED = {"trusted_proxies": ["127.0.0.1"]}
@@ -283,6 +284,28 @@ def test_a_server_that_is_ejected_serves_where_checks_leave_no_other(balanced, s
     assert of_servers(gateway, "up") == 1
     servers[1].on("/health", answer(500))
     wait_until(lambda: servers[0].forget() or (ask(gateway) and servers[0].requests_to("/recorded/public/x")), "the ejected server to serve")
+
+
+def test_streams_that_are_silent_after_an_event_eject_nobody(balanced, servers):
+    def broadcast(exchange):
+        exchange.read_body()
+        exchange.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\ndata: 1\n\n\r\n")
+        exchange.wait_for_close()
+
+    gateway = balanced([servers[0].url], BELIEVED, idle_timeout="1s", ejection={"first": "60s", "only_server": True})
+    with contextlib.ExitStack() as stack:
+        streams = [stack.enter_context(raw.RawConnection(gateway.port)) for _ in range(5)]
+        for number, stream in enumerate(streams):
+            path = f"/recorded/public/stream-{number % 2}"
+            servers[0].on(path, broadcast)
+            stream.send(raw.request_bytes("GET", path, {"X-Forwarded-For": f"198.51.100.{number % 2}"}))
+        for stream in streams:
+            assert stream.head().status == 200
+        for stream in streams:
+            with pytest.raises(raw.ConnectionClosed):
+                list(stream.chunks())
+    assert ask(gateway) == [200]
+    assert of_servers(gateway, "failures_total") == 0
 
 
 def test_health_checks_take_a_server_out_and_bring_it_back(balanced, servers):

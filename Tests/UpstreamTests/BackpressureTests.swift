@@ -57,6 +57,58 @@ struct BackpressureTests {
         }
     }
 
+    private static let ejecting = EjectionPolicy(after: 1, paths: 1, clients: 1, ejectsLastServer: true)
+
+    @Test(
+        "A backend that takes no more of a body has failed, also where its response has begun",
+        arguments: [false, true])
+    func stuckUpload(hasBegun: Bool) async throws {
+        let total = 8 << 20
+        let part = ByteBuffer(repeating: UInt8(ascii: "x"), count: 64 << 10)
+        try await Client.with(
+            [], reads: false,
+            settings: {
+                $0.timeouts.idle = .seconds(1)
+                $0.ejection = Self.ejecting
+            }
+        ) { client async throws in
+            let full = client.eventLoop.makePromise(of: Int.self).bounded()
+            let outcome = try await client.begin(.post, framing: .length(total + 4)) { exchange, receiver in
+                let sender = Sender(exchange, part: part, total: total, full: full)
+                receiver.onWantsBody = { sender.send() }
+                if hasBegun { receiver.onHead = { sender.send() } } else { sender.send() }
+            }
+            if hasBegun {
+                while try await client.backend.accepted == 0 { await Task.yield() }
+                try await client.backend.push("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n")
+            }
+            _ = try await full.futureResult.get()
+            #expect(try await outcome.get().plain == Outcome(status: hasBegun ? 200 : nil, fault: .idleTimeout))
+            guard case .noServer = try await client.exchange().fault else {
+                Issue.record("the server is asked again")
+                return
+            }
+        }
+    }
+
+    @Test("A backend whose response falls silent once it has begun has not failed")
+    func silentStream() async throws {
+        let event = Step.answer("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n")
+        try await Client.with(
+            [[event], [.ok]],
+            settings: {
+                $0.timeouts.idle = .milliseconds(50)
+                $0.ejection = Self.ejecting
+            }
+        ) { client async throws in
+            let outcome = try await client.exchange()
+            #expect(outcome.plain == Outcome(status: 200, body: "one", fault: .idleTimeout))
+            let errors = try await client.onLoop { $0.serverErrors }
+            #expect(errors == ["the response stopped for too long (request-of-a-test)"])
+            #expect(try await client.exchange().plain == .response(200, "ok"))
+        }
+    }
+
     /// Sends for as long as it may. Touched on the loop only.
     private final class Sender {
         private let exchange: UpstreamExchange
