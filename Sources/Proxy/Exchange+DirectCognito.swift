@@ -68,17 +68,18 @@ extension Exchange {
     }
 
     private func finish(_ reply: DirectCognitoReply, of call: DirectCognitoCall, _ waited: Duration) {
-        guard state.isPerforming else { return }
-        log.waited = waited
+        // The call has had its effect, also if its client has gone.
         count(call, refused: !reply.wasAsked)
-        log.reason = reply.reason
-        log.subject = reply.subject
         let event = event(of: call, reason: reply.reason, account: reply.account, subject: reply.subject)
         if reply.wasAsked {
             service.plan.audit?.recordWithoutWaiting(event)
         } else {
             service.plan.audit?.recordLocally(event)
         }
+        guard state.isPerforming else { return }
+        log.waited = waited
+        log.reason = reply.reason
+        log.subject = reply.subject
         let (head, body) = Refusal.answer(
             HTTPResponse(status: reply.status, headerFields: reply.headers), reply.body, requestID: log.requestID)
         answer(head, body)

@@ -12,6 +12,7 @@ from harness.cognito_front import CognitoFront
 from harness.gateway import ADA, POOL_CLIENT_ID, POOL_CLIENT_SECRET, gatehouse
 from harness.h2raw import H2Connection, request
 from harness.process import wait_until
+from harness.sanitizer import PatientEvent
 
 AMZ_JSON = {"Content-Type": "application/x-amz-json-1.1"}
 FORMER = "9former0client000000000000"
@@ -216,6 +217,39 @@ def test_calls_are_counted_by_operation_and_by_app(translating):
     assert applications["MyApp/4.2"]["calls"] == 2
     assert applications["MyApp/4.2"]["refused"] == 2
     assert abs(applications["MyApp/3.9"]["last_seen"] - time.time()) < 60
+
+
+def test_a_call_whose_client_has_gone_is_audited_and_counted(translating, front, ledger):
+    answer = raw.exchange(translating.port, "POST", "/", target("InitiateAuth"), sign_in_body())
+    body = json.dumps({"AccessToken": tokens_of(ledger, answer.body)["AccessToken"]}).encode()
+
+    def get_user(app: str) -> bytes:
+        return raw.request_bytes("POST", "/", {**target("GetUser"), "User-Agent": app}, body)
+
+    def audited(app: str) -> dict:
+        found = lambda: [line for line in translating.audit_log("direct_cognito") if line["application"] == app]
+        (line,) = wait_until(found, f"an audit line of {app}")
+        return line
+
+    with raw.RawConnection(translating.port) as connection:
+        connection.send(get_user("Waits/1.0"))
+        assert connection.response().status == 200
+    done, released = PatientEvent(), PatientEvent()
+
+    def hold(_operation: str) -> None:
+        done.set()
+        assert released.wait(20)
+
+    front.before_response = hold
+    with raw.RawConnection(translating.port) as connection:
+        connection.send(get_user("Leaves/1.0"))
+        assert done.wait(20)
+    gone = lambda: [line for line in translating.access_log() if line.get("denial_reason") == "client-disconnected"]
+    wait_until(gone, "the client to be missed")
+    released.set()
+    assert audited("Leaves/1.0")["subject_hash"] == audited("Waits/1.0")["subject_hash"]
+    by_app = 'gatehouse_direct_cognito_applications_total{application="%s",operation="GetUser"}'
+    assert [translating.samples()[by_app % app] for app in ("Waits/1.0", "Leaves/1.0")] == [1, 1]
 
 
 def test_a_reload_goes_from_blocking_to_translating(start_gateway, pool, ledger):
