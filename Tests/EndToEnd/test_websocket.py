@@ -622,6 +622,23 @@ def test_a_tunnel_outlives_the_stop_until_the_grace_ends(serve, own_recorder):
     assert gateway.access_line(response.header("x-request-id"))["denial_reason"] == "websocket-going-away"
 
 
+def test_a_tunnel_outlives_its_listener_until_the_grace_ends(serve, own_recorder):
+    gateway = serve(drain_timeout="2s")
+    own, other = {"address": f"127.0.0.1:{gateway.port}"}, free_port()
+    gateway.reload({"listeners": [own, {"address": f"127.0.0.1:{other}"}]})
+    held = Held()
+    own_recorder.on(OPEN, held)
+    with Client(other) as client:
+        response = client.open(OPEN)
+        exchange = held.wait()
+        gateway.reload({"listeners": [own]})
+        exchange.send(frame(TEXT, b"go on"))
+        assert client.frame().payload == b"go on"
+        assert client.frame().close_code == 1001
+        assert client.is_closed_by_peer()
+    assert gateway.access_line(response.header("x-request-id"))["denial_reason"] == "websocket-going-away"
+
+
 def test_a_client_that_does_not_close_does_not_hold_up_the_stop(serve, own_recorder):
     gateway = serve(drain_timeout="1s")
     held = Held()
