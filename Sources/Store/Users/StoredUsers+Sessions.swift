@@ -5,6 +5,9 @@ internal import GRDB
 extension StoredUsers: UserSessionRecords {
     /// The most rows of each kind that one write tidies, so that no write takes long.
     private static let tidiedAtOnce = 8
+    /// How many seconds pass at most between the time that a refresh has and its commit: it waits for other writes of
+    /// its own process and then for those of others, 3 seconds each.
+    private static let latestCommit: Int64 = 15
 
     package func signIn(_ signIn: UserSignIn) async throws -> UserSignInStep {
         do {
@@ -113,7 +116,8 @@ extension StoredUsers: UserSessionRecords {
         }
     }
 
-    /// By a number that is another one after any write of another process, and by the times of the refreshes.
+    /// By a number that is another one after any write of another process, and by the times of the refreshes. Those of
+    /// the last ``latestCommit`` before a position come once more: one that was committed late has such a time.
     package func superseded(
         since position: ChangePosition?, now: Int64, limit: Int
     ) async throws -> SupersededReading {
@@ -127,7 +131,7 @@ extension StoredUsers: UserSessionRecords {
         }
         if position.mark.hasSameBytes(as: changes) { return SupersededReading(sessions: [], position: position) }
         // Sessions refreshed elsewhere after the clock was set back have earlier times than the known ones.
-        let since = time <= now ? time : now - LostAnswers.window
+        let since = time <= now ? time - Self.latestCommit : now - LostAnswers.window
         return SupersededReading(sessions: try await refreshed(since: since, limit: limit), position: current)
     }
 
