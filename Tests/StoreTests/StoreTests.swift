@@ -390,6 +390,43 @@ struct StoreTests {
         }
     }
 
+    @Test("A deletion waits for nobody who reads what is older, and upkeep empties the log afterwards")
+    func deletionBesideReader() async throws {
+        let fixture = StoreFixture()
+        defer { fixture.remove() }
+        let store = try Store(path: fixture.path, migrations: GatewayStore.migrations, patience: 20)
+        let users = StoredUsers(store)
+        let user = UserRecord(id: "ada", issuer: "i", subject: "s", createdAt: 1)
+        let session = UserSessionRecord(
+            id: "1", userID: "", authTime: 1, createdAt: 1, refreshedAt: 1, expiresAt: 9, endsAt: 9)
+        _ = try await users.signIn(UserSignIn(proof: nil, user: user, session: session))
+        let reader = try Store(reading: fixture.path)
+        let (isReading, mayEnd) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        defer { mayEnd.signal() }
+        let reading = Task {
+            try await reader.read { database in
+                _ = try Int.fetchOne(database, sql: "SELECT count(*) FROM users")
+                isReading.signal()
+                mayEnd.wait()
+            }
+        }
+        await Self.wait(for: isReading)
+        let began = ContinuousClock.now
+        #expect(try await users.delete("ada", handingOver: nil) == user)
+        #expect(ContinuousClock.now - began < .seconds(10), "it waited for the reader")
+        #expect(try await store.write { try Int.fetchOne($0, sql: "PRAGMA busy_timeout") } == 20_000)
+        await store.tryWriting()
+        #expect(store.writeError == nil)
+        func logSize() throws -> Int? {
+            try FileManager.default.attributesOfItem(atPath: fixture.path + "-wal")[.size] as? Int
+        }
+        #expect(try (logSize() ?? 0) > 0)
+        mayEnd.signal()
+        try await reading.value
+        try await users.removeEnded(now: 1)
+        #expect(try logSize() == 0)
+    }
+
     @Test("A database of before is brought up to date, and what may have been lost then is so no more")
     func migrated() async throws {
         let fixture = StoreFixture()

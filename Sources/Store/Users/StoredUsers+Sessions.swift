@@ -172,6 +172,8 @@ extension StoredUsers: UserSessionRecords {
         try await store.clearInSteps(
             "successor", in: "user_sessions", where: LostAnswers.closedCondition,
             LostAnswers.closedArguments(store, now: now))
+        // After deletions beside which someone read.
+        try await store.emptyLog()
     }
 
     // MARK: Statements
