@@ -85,7 +85,7 @@ let package = Package(
             name: "Curl", dependencies: ["CCurl", "Cryptography", "Encoding", "Locking", nio("NIOCore")],
             swiftSettings: strict),
         .target(
-            name: "Postgres", dependencies: ["CPostgres", "Cryptography", "Locking"], swiftSettings: strict),
+            name: "Postgres", dependencies: ["CPostgres", "Cryptography", "Encoding", "Locking"], swiftSettings: strict),
         .target(name: "HTTP2", dependencies: ["CNghttp2", nio("NIOCore")], swiftSettings: strict),
         .target(name: "Zlib", dependencies: ["CZlib", nio("NIOCore")], swiftSettings: strict),
         .target(name: "Allocator", dependencies: ["CMalloc"], swiftSettings: strict),

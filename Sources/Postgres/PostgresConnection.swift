@@ -90,9 +90,15 @@ struct PostgresConnector {
                 failures.append(error)
             }
         }
-        guard let last = failures.last else { throw PostgresError(.unusable, "no host is configured") }
-        guard failures.count > 1 else { throw last }
-        throw PostgresError(last.kind, failures.map(\.message).joined(separator: "; "), sqlState: last.sqlState)
+        guard let decisive = Self.decisive(failures) else { throw PostgresError(.unusable, "no host is configured") }
+        guard failures.count > 1 else { throw decisive }
+        let messages = failures.map(\.message).joined(separator: "; ")
+        throw PostgresError(decisive.kind, messages, sqlState: decisive.sqlState)
+    }
+
+    /// A failure that may pass by itself, before one that somebody must correct: another host may take writes later.
+    private static func decisive(_ failures: [PostgresError]) -> PostgresError? {
+        failures.last { $0.kind != .tls } ?? failures.last
     }
 
     private func open(
@@ -100,17 +106,17 @@ struct PostgresConnector {
     ) async throws(PostgresError) -> OnLoop<PostgresHandle> {
         let addresses: [String?] =
             host.isSocket ? [nil] : try await PostgresAddresses.find(host.name, until: deadline)
-        var last = PostgresError.deadline
+        var failures: [PostgresError] = []
         for (number, address) in addresses.enumerated() {
             do {
                 let share = Self.share(until: deadline, among: addresses.count - number)
                 return try await open(settings.parameters(host, address: address), library, until: share)
             } catch {
-                last = error
                 if error.kind == .refused || error.kind == .cancelled { throw error }
+                failures.append(error)
             }
         }
-        throw last
+        throw Self.decisive(failures) ?? .deadline
     }
 
     private func open(

@@ -1,10 +1,12 @@
+internal import Encoding
+
 /// Why PostgreSQL gave no result. The text is for an operator's log: it holds no parameter of a statement, no value of
 /// a row and no password.
 package struct PostgresError: Error, Equatable, CustomStringConvertible {
     package enum Kind: Sendable, Equatable {
         /// libpq is not installed, or too old.
         case libraryMissing
-        /// No server could be reached, or the connection was lost. A statement that was sent may have been carried out.
+        /// No server could be reached, or the connection was lost, also within TLS. A statement that was sent may have been carried out.
         case connection
         /// A server refuses the user, the password or the database.
         case refused
@@ -80,14 +82,19 @@ extension PostgresError {
     static let deadline = PostgresError(.deadline, "PostgreSQL did not respond in time")
     static let closed = PostgresError(.unusable, "the connection is closed")
 
+    /// libpq's words for what somebody must correct; all other errors of TLS may be gone with the next connection. No
+    /// name of a host holds a space.
+    private static let certificateFaults = [
+        "certificate verify failed", "server certificate", "root certificate file", "server does not support SSL",
+    ]
+
     /// - Parameter text: libpq's, of a connection that could not be made, with all details.
     init(ofConnecting text: String) {
         // "connection to server at … failed: FATAL:  28P01: password authentication failed …", and lines of where in
         // the server's source that is.
         let line = String(text.split(separator: "\n").first ?? "no reason is given")
         guard let found = Self.sqlState(in: line) else {
-            let isTLS = ["SSL", "certificate"].contains { line.contains($0) }
-            self.init(isTLS ? .tls : .connection, line)
+            self.init(Self.certificateFaults.contains { line.holds($0) } ? .tls : .connection, line)
             return
         }
         let isRefusal = ["28", "3D", "42"].contains { found.state.hasPrefix($0) }

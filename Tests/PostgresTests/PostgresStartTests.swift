@@ -93,9 +93,14 @@ extension PostgresTests {
         func certificate() async throws {
             var settings = try PostgresServer.shared.get().settings()
             settings.verifiesLocalServers = true
-            let found = try await error(settings)
+            var found = try await error(settings)
             #expect(found.kind == .tls && found.setting == .trustedCertificates)
             #expect(found.description.contains(settings.trustedCertificates))
+            // A host that is away may be the one that can be verified.
+            let away = PostgresSettings.Host("127.0.0.1", port: try PostgresServer.freePort())
+            settings.hosts.insert(away, at: 0)
+            found = try await error(settings)
+            #expect(found.kind == .unreachable && found.description.contains("refused"), "\(found)")
         }
 
         @Test("A schema that has no place for this version is told with the steps that it has")

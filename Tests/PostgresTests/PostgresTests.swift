@@ -138,6 +138,25 @@ extension PostgresTests {
             #expect(await PostgresTests.error { _ = try await PostgresConnection.connect(settings) } != nil)
         }
 
+        @Test(
+            "Of TLS, only what somebody must correct is an error of the certificate",
+            arguments: [
+                ("SSL error: certificate verify failed", .tls),
+                (#"server certificate for "db" does not match host name "localhost""#, .tls),
+                (#"root certificate file "/none.pem" does not exist"#, .tls),
+                ("server does not support SSL, but SSL was required", .tls),
+                ("could not send SSL negotiation packet: Broken pipe", .connection),
+                ("server sent an error response during SSL exchange", .connection),
+                ("SSL SYSCALL error: EOF detected", .connection),
+                ("SSL SYSCALL error: Connection reset by peer", .connection),
+                ("SSL error: unexpected eof while reading", .connection),
+                ("SSL connection has been closed unexpectedly", .connection),
+            ] as [(String, PostgresError.Kind)])
+        func tls(text: String, kind: PostgresError.Kind) {
+            let line = #"connection to server at "certificate", port 5432 failed: \#(text)"#
+            #expect(PostgresError(ofConnecting: line + "\n").kind == kind)
+        }
+
         @Test("Of several hosts the first that takes writes is used, each with its share of the time")
         func hosts() async throws {
             let server = try PostgresServer.shared.get()
