@@ -84,6 +84,10 @@ def test_a_stop_has_time_to_drain():
     assert found["Type"] == ["notify"]
 
 
+def test_a_start_has_time_to_copy_a_large_store():
+    assert 3600 <= int(directives()["TimeoutStartSec"][0]) <= 4 * 3600
+
+
 def test_a_hang_up_while_it_drains_is_no_reload(start_gateway, own_recorder):
     path = f"/tmp/gatehouse-notify-{os.getpid()}"
     manager = ServiceManager(path)
