@@ -211,15 +211,31 @@ package struct PostgresLimits: LimitRecords {
 
     package func removeEnded(now: Int64, limit: Int) async throws {
         let pruning = clock.pruningTime(now)
-        for (table, key, rows) in Self.tables {
-            try await store.removeInSteps(table, key: key, where: "l.ends_at <= $1", [.integer(pruning)])
-            // Rows beyond the limit go, those that end first before the others.
-            let first = try await store.rows(
-                "SELECT ends_at FROM \(table) ORDER BY ends_at DESC LIMIT 1 OFFSET $1",
-                [.integer(max(0, limit * rows - 1))])
-            guard let first = try first.first?.integer("ends_at") else { continue }
-            try await store.removeInSteps(table, key: key, where: "l.ends_at < $1", [.integer(first)])
+        // The failure of one table keeps no other from its turn.
+        var failures: [any Error] = []
+        for (table, key, _) in Self.tables {
+            do {
+                try await store.removeInSteps(table, key: key, where: "l.ends_at <= $1", [.integer(pruning)])
+            } catch {
+                failures.append(error)
+            }
         }
+        for (table, key, rows) in Self.tables {
+            do {
+                try await removeEarliest(of: table, key: key, beyond: limit * rows)
+            } catch {
+                failures.append(error)
+            }
+        }
+        if let first = failures.first { throw first }
+    }
+
+    /// Removes the rows beyond a limit, those that end first before the others.
+    private func removeEarliest(of table: String, key: [String], beyond limit: Int) async throws {
+        let first = try await store.rowsOfLongReading(
+            "SELECT ends_at FROM \(table) ORDER BY ends_at DESC LIMIT 1 OFFSET $1", [.integer(max(0, limit - 1))])
+        guard let first = try first.first?.integer("ends_at") else { return }
+        try await store.removeInSteps(table, key: key, where: "l.ends_at < $1", [.integer(first)])
     }
 }
 

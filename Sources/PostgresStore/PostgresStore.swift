@@ -36,6 +36,22 @@ package struct PostgresStore: Sendable {
         return result.rows.map { PostgresRow(columns: result.columns, values: $0) }
     }
 
+    /// As ``rows(_:_:)``, for a statement that reads so many rows that it may take longer than those of service.
+    func rowsOfLongReading(_ sql: String, _ values: [PostgresValue] = []) async throws -> [PostgresRow] {
+        let result = try await pool.withConnection { connection in
+            let deadline = ContinuousClock.now + Self.longestReading
+            _ = try await connection.query("BEGIN READ ONLY", deadline: deadline)
+            let limit = "SET LOCAL statement_timeout = '\(Self.longestReading.components.seconds)s'"
+            _ = try await connection.query(limit, deadline: deadline)
+            let found = try await connection.query(sql, values, deadline: deadline)
+            _ = try await connection.query("COMMIT", deadline: deadline)
+            return found
+        }
+        return result.rows.map { PostgresRow(columns: result.columns, values: $0) }
+    }
+
+    private static let longestReading = Duration.seconds(120)
+
     /// - Returns: how many rows the statement has changed or returned.
     @discardableResult
     func run(_ sql: String, _ values: [PostgresValue] = []) async throws(PostgresError) -> Int {

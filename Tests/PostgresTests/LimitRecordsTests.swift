@@ -1,3 +1,4 @@
+import Postgres
 import Store
 import Testing
 
@@ -104,6 +105,31 @@ extension PostgresTests {
                 #expect(standing.knowsDevice == isKnown, "ten devices for each other key: \(device)")
             }
             #expect(try await limits.counts(now: 0, limit: 9999).map(\.key) == ["last"])
+        }
+
+        @Test("A table whose rows cannot be removed keeps no other's")
+        func failedRemoval() async throws {
+            let (fixture, limits) = try await fixture()
+            let store = fixture.stores[0]
+            for (name, endsIn) in [("over", 59), ("first", 90), ("last", 120)] as [(String, Int64)] {
+                try await limits.remember(account: "a", of: name, endsAt: Self.now + endsIn)
+            }
+            try await store.run("DROP TABLE known_devices")
+            for (limit, left) in [(9, ["first", "last"]), (1, ["last"])] {
+                await #expect(throws: PostgresError.self) {
+                    try await limits.removeEnded(now: Self.now + 60, limit: limit)
+                }
+                let found = try await store.rows("SELECT name FROM accounts_of_names ORDER BY name")
+                #expect(try found.map { try $0.text("name") } == left)
+            }
+        }
+
+        @Test("Counting rows may take longer than other statements")
+        func longReading() async throws {
+            let store = try await fixture().0.stores[0]
+            let sql = "SELECT current_setting('statement_timeout') AS value"
+            #expect(try await store.rowsOfLongReading(sql).first?.text("value") == "2min")
+            #expect(try await store.rows(sql).first?.text("value") == "1min", "as in the settings, afterwards")
         }
 
         @Test("More than a response may have is read in pages, the newest up to the limit")

@@ -62,16 +62,20 @@ extension AccountLimits {
         while !Task.isCancelled {
             try? await Task.sleep(for: Self.interval)
             rounds += 1
-            do {
-                let isKeeping = rounds % Self.roundsOfKeeping == 0
-                // A task that is cancelled could not write.
-                try await Task {
-                    try await write()
-                    if isKeeping { try await removeEnded() }
-                }.value
-            } catch {
-                logger.error("counts of account calls are not stored", metadata: ["error": "\(error)"])
-            }
+            await attempt("counts of account calls are not stored") { try await self.write() }
+            guard rounds % Self.roundsOfKeeping == 0 else { continue }
+            await attempt("expired counts of account calls are not removed") { try await self.removeEnded() }
+        }
+    }
+
+    /// In a task of its own: one that is cancelled could not write.
+    private func attempt(
+        _ message: Logger.Message, _ step: @escaping @Sendable () async throws -> Void
+    ) async {
+        do {
+            try await Task { try await step() }.value
+        } catch {
+            logger.error(message, metadata: ["error": "\(error)"])
         }
     }
 }
