@@ -82,7 +82,7 @@ extension PostgresStore {
                 _ = try await run("DECLARE moved NO SCROLL CURSOR FOR \(table.selection(columns))")
                 var count = 0
                 while true {
-                    let found = try await run("FETCH \(Self.page) FROM moved")
+                    let found = try await run("FETCH \(Self.fetchedAtOnce) FROM moved")
                     guard !found.rows.isEmpty else { break }
                     try await target.insert(try found.rows.map(Self.object), into: table.source)
                     count += found.rows.count
@@ -115,6 +115,8 @@ extension PostgresStore {
     }
 
     private static let page = 500
+    /// Tokens of 100 kB, as hexadecimal digits in JSON, are less than a response may have.
+    private static let fetchedAtOnce = 50
     private static let longestTransfer = Duration.seconds(24 * 3600)
     /// The time limits of service do not fit.
     private static let unlimited = [

@@ -98,6 +98,23 @@ extension PostgresTests {
             #expect(try await store.copy(to: target).first { $0.table == "spent" }?.count == 1201)
         }
 
+        @Test("Records with large tokens are moved")
+        func largeTokens() async throws {
+            let store = try await RecordsDatabase().store
+            let sessions = """
+                INSERT INTO sessions (family, pool_id, subject, generation, token, answer, retry_until, signed_in_at,
+                    refreshed_at, ends_at)
+                SELECT decode(lpad(n::text, 8, '0'), 'hex'), 'p', 's', 1, '', decode(repeat('ab', 20000), 'hex'), 0, 1,
+                    1, 9
+                FROM generate_series(1, 500) AS n
+                """
+            #expect(try await store.run(sessions) == 500)
+            let target = try Store(path: ":memory:", migrations: GatewayStore.migrations)
+            #expect(try await store.copy(to: target).first { $0.table == "sessions" }?.count == 500)
+            let bytes = try await target.read { try Int.fetchOne($0, sql: "SELECT sum(length(answer)) FROM sessions") }
+            #expect(bytes == 500 * 20_000)
+        }
+
         @Test("A database with records is left as it is, unless they are to be replaced")
         func notEmpty() async throws {
             let store = try await RecordsDatabase().store
