@@ -38,7 +38,11 @@ package struct PostgresSessions: SessionRecords {
         PostgresStore.Migration(
             name: "sessions-2",
             statements: [
-                "CREATE INDEX sessions_open ON sessions (pool_id, subject, signed_in_at) WHERE ended_at IS NULL"
+                // docs/postgres.md has operators of large databases make it beforehand, without a lock.
+                """
+                CREATE INDEX IF NOT EXISTS sessions_open ON sessions (pool_id, subject, signed_in_at)
+                    WHERE ended_at IS NULL
+                """
             ]),
     ]
 

@@ -94,6 +94,22 @@ extension PostgresTests {
             #expect(try await store.schema() == .current)
         }
 
+        @Test("An index that was made before the upgrade, while gateways wrote, is taken as it is")
+        func indexMadeBefore() async throws {
+            let store = try await RecordsDatabase(isMigrated: false).store
+            try await store.migrate(Array(PostgresStore.migrations.prefix { $0.name != "sessions-2" }))
+            // The statement of docs/postgres.md.
+            try await store.run(
+                """
+                CREATE INDEX CONCURRENTLY sessions_open ON sessions (pool_id, subject, signed_in_at)
+                    WHERE ended_at IS NULL
+                """)
+            #expect(try await store.migrate() == PostgresStore.migrations.count)
+            let index = try await store.rows(
+                "SELECT indisvalid FROM pg_index WHERE indexrelid = 'sessions_open'::regclass")
+            #expect(try index.first?.boolean("indisvalid") == true)
+        }
+
         @Test("Each step of the schema has a name of its own, and each table is known by its own")
         func names() async throws {
             let names = PostgresStore.migrations.map(\.name)
