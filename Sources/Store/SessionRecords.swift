@@ -79,7 +79,8 @@ package enum SessionStep: Sendable, Equatable {
 /// Where sessions outlast the process. Each operation is one atomic step.
 package protocol SessionRecords: RefreshLeaseRecords {
     /// Keeps a new session. Where ``SessionRecord/openAtMost`` of the user's went on before, the one with the earliest
-    /// sign-in ends.
+    /// sign-in ends. Of more, as from before this limit, up to ``SessionRecord/endedAtOnce`` end with each sign-in: those
+    /// that follow the newest ones, so that the earliest end last.
     ///
     /// - Parameter code: the SHA-256 of the authorization code that the session is given for, which is used up by it;
     ///   nil for any other sign-in.
