@@ -104,8 +104,8 @@ extension PostgresTests {
             let sessions = """
                 INSERT INTO sessions (family, pool_id, subject, generation, token, answer, retry_until, signed_in_at,
                     refreshed_at, ends_at)
-                SELECT decode(lpad(n::text, 8, '0'), 'hex'), 'p', 's', 1, '', decode(repeat('ab', 20000), 'hex'), 0, 1,
-                    1, 9
+                SELECT decode(lpad(n::text, 8, '0'), 'hex'), 'p', 's', 1, ''::bytea, decode(repeat('ab', 20000), 'hex'),
+                    0, 1, 1, 9
                 FROM generate_series(1, 500) AS n
                 """
             #expect(try await store.run(sessions) == 500)
