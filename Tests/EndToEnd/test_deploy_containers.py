@@ -203,6 +203,11 @@ def test_a_pod_has_time_to_drain():
     assert pod["terminationGracePeriodSeconds"] > before + seconds(settings["drain_timeout"])
 
 
+def test_a_pod_has_time_to_bring_the_schema_up_to_date():
+    probe = MANIFESTS["Deployment"]["spec"]["template"]["spec"]["containers"][0]["startupProbe"]
+    assert probe["periodSeconds"] * probe["failureThreshold"] > 60
+
+
 @needs_root
 def test_a_pod_starts_and_answers_its_probes(deployed):
     container = MANIFESTS["Deployment"]["spec"]["template"]["spec"]["containers"][0]
