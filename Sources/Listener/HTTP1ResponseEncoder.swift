@@ -13,6 +13,8 @@ struct HTTP1ResponseEncoder {
     var isUntilClose: Bool {
         if case .untilClose = body { true } else { false }
     }
+    /// Whether the response ends for its client with the connection, also once all of it has been written.
+    private(set) var endsWithConnection = false
 
     /// Writes status line and fields.
     ///
@@ -93,6 +95,7 @@ struct HTTP1ResponseEncoder {
         } else {
             body = .untilClose
             mustClose = true
+            endsWithConnection = true
         }
         if mustClose {
             buffer.writeStaticString("Connection: close\r\n")

@@ -67,6 +67,9 @@ final class HTTP1ResponseOutput {
     /// Whether the body that is going out ends with the connection.
     var isUntilClose: Bool { pending.encoder.isUntilClose }
 
+    /// Whether the response ends for its client with the connection, also once all of it has been written.
+    var endsWithConnection: Bool { pending.encoder.endsWithConnection }
+
     /// See ``HTTP1ResponseEncoder/writeHead(_:toHead:minorVersion:keepAlive:to:)``.
     func writeHead(_ head: HTTPResponse, toHead: Bool, minorVersion: Int, keepAlive: Bool) {
         pending.writeHead(head, toHead: toHead, minorVersion: minorVersion, keepAlive: keepAlive)

@@ -43,7 +43,7 @@ extension HTTP1ServerCodec {
             // The time is the slow reader's.
             deadline = .distantFuture
         case .discarding:
-            context.close(promise: nil)
+            breakOff()
         case .head where outstanding != nil, .tunnel:
             break
         case .head where !parser.isInHead && input.readableBytes == 0:

@@ -316,10 +316,12 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
         if let context { read(context: context) }
     }
 
-    /// A body without chunks and length would seem to end with an orderly close.
+    /// A body without chunks and length would seem to end with an orderly close. What waits here is lost with either.
     func breakOff() {
         guard let context else { return }
-        if output.isUntilClose, !isTunnel { reset(context) } else { context.close(promise: nil) }
+        let isCut =
+            output.isUntilClose || output.endsWithConnection && SlowReader.unsentBytes(of: context.channel) > 0
+        if isCut, !isTunnel { reset(context) } else { context.close(promise: nil) }
     }
 
     private func writeEnd(_ trailers: HTTPFields?, _ context: ChannelHandlerContext) {

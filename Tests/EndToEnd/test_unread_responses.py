@@ -5,10 +5,11 @@ import socket
 import struct
 import threading
 import time
+from collections.abc import Callable
 
 import pytest
 from harness import h2raw, raw, websocket
-from harness.backend import answer
+from harness.backend import Exchange, Script, answer
 from harness.gateway import Gateway
 from harness.h2raw import H2Connection, frame, request
 from harness.pour import MEGABYTE, growth, private_bytes
@@ -314,8 +315,10 @@ def test_the_place_of_a_response_is_free_when_a_websocket_has_begun_behind_it(st
         assert gateway.metric("gatehouse_requests_in_flight") == 1
 
 
-def leave_unsent(gateway: Gateway, backend) -> socket.socket:
-    """A client of HTTP/1.1 that reads nothing, and of whose response the gateway has all, and the kernel not all.
+def leave_unsent(
+    gateway: Gateway, backend, version: str = "1.1", respond: Callable[[int, bytes], Script] = answer
+) -> socket.socket:
+    """A client of HTTP/1 that reads nothing, and of whose response the gateway has all, and the kernel not all.
 
     How much the kernel takes is looked for: the largest response that the gateway can end leaves some with it.
     """
@@ -323,9 +326,9 @@ def leave_unsent(gateway: Gateway, backend) -> socket.socket:
     while most - least > 16_384:
         size = (least + most) // 2
         backend.forget()
-        backend.on(TARGET, answer(200, b"x" * size))
+        backend.on(TARGET, respond(200, b"x" * size))
         client = connected(gateway)
-        client.sendall(raw.request_bytes("GET", TARGET))
+        client.sendall(f"GET {TARGET} HTTP/{version}\r\nHost: gateway.test\r\n\r\n".encode())
         wait_until(lambda: backend.requests, "the request at the backend")
         if has_ended(gateway):
             if gateway.metric("gatehouse_responses_unsent") == 1:
@@ -354,6 +357,23 @@ def test_an_http_1_1_client_that_stops_reading_counts_and_is_given_up(start_gate
         wait_until(lambda: gateway.metric("gatehouse_client_connections_open") == 0, "the end of its connection", 30)
         wait_until(lambda: gateway.metric("gatehouse_responses_unsent") == 0, "none")
         assert raw.exchange(gateway.port, "GET", "/recorded/public/x").status == 200
+
+
+def without_length(status: int, body: bytes) -> Script:
+    def script(exchange: Exchange) -> None:
+        exchange.send(b"HTTP/1.1 %d OK\r\nTransfer-Encoding: chunked\r\n\r\n" % status + raw.chunked(body))
+
+    return script
+
+
+def test_an_http_1_0_client_that_stops_reading_is_given_up_with_a_reset(start_gateway, own_recorder):
+    """The backend has ended its response, and the client would take an orderly end for the end of the body."""
+    gateway = start_gateway({"limits": {**STRICT, **LESS_STRICT}})
+    with leave_unsent(gateway, own_recorder, "1.0", without_length) as client:
+        wait_until(lambda: gateway.metric("gatehouse_client_connections_open") == 0, "the end of its connection", 30)
+        with pytest.raises(ConnectionResetError):
+            while client.recv(1 << 16):
+                pass
 
 
 @pytest.mark.parametrize("protocol", ["http1", "http2"])
