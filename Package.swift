@@ -234,7 +234,7 @@ let package = Package(
             dependencies: [
                 "ACME", "Accounts", "Admin", "Clocks", "Cognito", "Cryptography", "Curl", "Encoding", "HTTP1",
                 "HTTPClient",
-                "Keys", "Listener", "Pipeline", "PostgresStore", "Proxy", "Sealing", "Sessions", "Settings",
+                "Keys", "Listener", "Pipeline", "Postgres", "PostgresStore", "Proxy", "Sealing", "Sessions", "Settings",
                 "SettingsReader", "Store",
                 "Telemetry", "Upstream", httpTypes, logging, nio("NIOCore"), nio("NIOPosix"),
             ],

@@ -8,11 +8,11 @@ from functools import partial
 import jwt
 import pytest
 from harness import raw
-from harness.account import assert_refusal
+from harness.account import assert_refusal, bearer
 from harness.gateway import ADA
 from harness.postgres import Cluster, PostgresServer
 from harness.process import wait_until
-from harness.replicas import Replica, Replicas
+from harness.replicas import ADMIN_TOKEN, Replica, Replicas
 from harness.session_apps import SessionApps
 from harness.tcp_proxy import TcpProxy
 from test_replicas_chaos import answers
@@ -165,6 +165,26 @@ def test_without_the_database_verification_goes_on_and_the_rest_is_503(reach, st
     assert replicas[1].apple_app.post("logout", token=sessions.leaving_apple["token"]).status in (204, 401)
     for token in (sessions.leaving["access_token"], sessions.leaving_apple["token"]):
         replicas.wait_everywhere(lambda gateway: gateway.proxied(token), 401, "the sign-outs")  # noqa: B023
+
+
+@pytest.mark.parametrize("way", ["refused", "frozen"])
+def test_without_the_database_a_reload_lets_an_old_list_of_revocations_count(reach, start_replicas, way):
+    replicas = start_replicas(reach.ports, {"stale_revocations": {"after": "5s"}}, count=1)
+    sessions, gateway = Sessions(replicas), replicas[0]
+    go, come_back = AWAY[way]
+    go(reach)
+    try:
+        wait_until(lambda: gateway.proxied(sessions.pool["access_token"]) == 503, "the list to be too old", 30)
+        gateway.write_config({"state": {"postgres": {"stale_revocations": {"then": "open"}}}})
+        with raw.RawConnection(gateway.admin_port, timeout=60) as admin:
+            answer = admin.request("POST", "/reload", {"Host": "localhost", **bearer(ADMIN_TOKEN)}, b"")
+        assert answer.status == 200, answer.body
+        wait_until(lambda: gateway.proxied(sessions.pool["access_token"]) == 200, "the old list to count", 30)
+        sessions.assert_verified()
+    finally:
+        come_back(reach)
+    wait_writable(replicas, 10)
+    sessions.assert_alive()
 
 
 def test_sessions_go_on_after_the_database_was_away(reach, start_replicas):

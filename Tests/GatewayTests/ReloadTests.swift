@@ -47,7 +47,10 @@ struct ReloadTests {
             ("", "threads: 2", ["threads"]), ("threads: 4", "threads: 0", []),
             ("", "admin: {address: '127.0.0.1:9902'}", ["admin.address"]),
             ("", "admin: {address: '127.0.0.1:9901'}", []), ("", "state_directory: /elsewhere", ["state_directory"]),
-            ("", "threads: 1\nstate_directory: x", ["threads", "state_directory"]),
+            ("", "threads: 1\nstate_directory: x", ["threads", "state_directory"]), (state(), state(), []),
+            ("", state(), ["state"]), (state(), "", ["state"]), (state(), state("pool_size: 9"), ["state"]),
+            (state(), state("stale_revocations: {after: 1h, then: open}"), []),
+            (state(), state("pool_size: 9, stale_revocations: {then: open}"), ["state"]),
         ] as [(String, String, [String])])
     func restart(old: String, new: String, keys: [String]) throws {
         let changes = RestartSettings.changes(from: try Self.settings(old), to: try Self.settings(new), cores: 4)
@@ -59,6 +62,11 @@ struct ReloadTests {
             // Values that the file leaves out are reported at its beginning.
             #expect(change.line == (lines.firstIndex(of: top).map { $0 + 4 } ?? 1))
         }
+    }
+
+    static func state(_ more: String = "") -> String {
+        let key = "1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
+        return "state: {postgres: {url: 'postgresql://gate@db/gatehouse', sealing_keys: ['\(key)'], \(more)}}"
     }
 
     @Test(

@@ -13,9 +13,12 @@ enum RestartSettings {
             ("admin.address", "\(old.adminAddress)", "\(new.adminAddress)"),
             ("state_directory", old.stateDirectory, new.stateDirectory),
         ]
-        let state = old.state == new.state ? [] : [new.error(of: "state", "a change takes a restart")]
+        // An operator changes this one while the database is away, where a gateway cannot start.
+        var state = new.state
+        if let old = old.state { state?.postgres.staleRevocations = old.postgres.staleRevocations }
+        let changed = old.state == state ? [] : [new.error(of: "state", "a change takes a restart")]
         return
-            (state
+            (changed
             + values.filter { $0.old != $0.new }.map {
                 new.error(of: $0.key, "a change takes a restart (in use: \($0.old); now in the file: \($0.new))")
             }).sorted { $0.line < $1.line }

@@ -3,6 +3,7 @@ internal import Clocks
 internal import HTTPClient
 internal import Keys
 internal import Pipeline
+internal import Postgres
 internal import Proxy
 internal import Settings
 internal import Store
@@ -22,7 +23,7 @@ extension SnapshotMaker {
             ?? AssertionKeyService(
                 storage: rings[.assertion], schedule: schedule, logger: logger, now: Self.rotationTime(clock),
                 publish: { [directory] in directory.refreshAssertionKeys() })
-        try await service.follow()
+        try await readKeys(areHeld: service.current != nil) { try await service.follow() }
         return service
     }
 
@@ -41,8 +42,18 @@ extension SnapshotMaker {
                         directory.refreshAssertionKeys()
                         directory.refreshKeySets()
                     }))
-        try await service.keys.follow()
+        try await readKeys(areHeld: service.keys.current != nil) { try await service.keys.follow() }
         return service
+    }
+
+    /// Keys that are held already stay in use while the database is away: the settings may be what an operator changes
+    /// then.
+    func readKeys(areHeld: Bool, _ read: () async throws -> Void) async throws {
+        do {
+            try await read()
+        } catch let error as PostgresError where areHeld {
+            logger.warning("keys cannot be read at this reload", metadata: ["error": "\(error)"])
+        }
     }
 
     /// Seconds since 1970. A clock that is wrong for a while must not have keys removed that are still needed: where

@@ -35,18 +35,17 @@ extension AccountServices {
     init(
         _ settings: GatewaySettings, _ dependencies: Dependencies, after previous: AccountServices?
     ) async throws {
-        // Before the audit log's key, of which it comes where that is there already.
-        let limitsKey = try await Self.limitsKey(dependencies.keys.rings)
+        // Before the audit log's key, of which theirs comes where that is there already.
+        let (limits, names) = try await Self.limits(settings, dependencies, after: previous)
         let hashes = try await Self.hashes(dependencies.keys)
         let notified = try await Self.receivers(settings, dependencies)
         let receivers = notified + [try await Self.apple(settings, dependencies)].compactMap { $0 }
         let place = dependencies.auditPlace
-        let (limits, outbox, auditLog, steps): (AccountLimits, Outbox, AuditLog, SignInSteps)
+        let (outbox, auditLog, steps): (Outbox, AuditLog, SignInSteps)
         if let previous {
-            (limits, outbox, auditLog, steps) = (previous.limits, previous.outbox, previous.auditLog, previous.steps)
+            (outbox, auditLog, steps) = (previous.outbox, previous.auditLog, previous.steps)
         } else {
             let records = dependencies.records
-            limits = try await Self.limits(settings.accountLimits, limitsKey, records, dependencies.logger)
             outbox = Outbox(
                 records: records.outbox, logger: dependencies.logger,
                 now: records.milliseconds { WallClock.milliseconds() })
@@ -68,10 +67,20 @@ extension AccountServices {
             limits: limits, outbox: outbox, auditLog: auditLog, steps: steps,
             directSessions: previous?.directSessions
                 ?? DirectSessions(records: dependencies.records.directSessions, now: dependencies.records.time),
-            names: previous?.names ?? Self.names(limitsKey, dependencies),
+            names: names,
             passwordChanges: previous?.passwordChanges ?? Self.passwordChanges(dependencies.records), audit: audit,
             sync: sync, tally: dependencies.tally, limitSettings: settings.accountLimits, receivers: receivers,
             attributesChanged: dependencies.attributesChanged, hashes: hashes, place: place)
+    }
+
+    /// Both outlast reloads, which therefore do not read their key again.
+    private static func limits(
+        _ settings: GatewaySettings, _ dependencies: Dependencies, after previous: AccountServices?
+    ) async throws -> (AccountLimits, AccountNames) {
+        if let previous { return (previous.limits, previous.names) }
+        let key = try await limitsKey(dependencies.keys.rings)
+        let limits = try await limits(settings.accountLimits, key, dependencies.records, dependencies.logger)
+        return (limits, names(key, dependencies))
     }
 
     private static func names(_ key: Secret, _ dependencies: Dependencies) -> AccountNames {

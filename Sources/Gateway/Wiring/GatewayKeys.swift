@@ -35,7 +35,7 @@ extension SnapshotMaker {
         }
         let known = previous?.sharedKeys ?? SharedKeyServices()
         let now = Self.rotationTime(store.records.clock)
-        try await known.follow()
+        try await readKeys(areHeld: true) { try await known.follow() }
         let sealing =
             settings.sealsWithOwnKeys
             ? try await known.sealing.orMake {
