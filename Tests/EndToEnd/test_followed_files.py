@@ -106,6 +106,21 @@ def test_a_replaced_certificate_and_key_are_served_within_five_seconds(served):
     assert "configuration reloaded" not in served.gateway.log()
 
 
+def test_an_operators_log_level_outlasts_a_changed_file_and_ends_with_a_reload(served):
+    def ask(path: str, body: bytes = b"") -> dict:
+        answer = raw.exchange(served.gateway.admin_port, "POST", path, {"Host": "localhost", **bearer(TOKEN)}, body)
+        assert answer.status == 200, answer.body
+        return answer.json()
+
+    debug = b'{"level": "debug"}'
+    assert ask("/log-level", debug)["was"] == "info"
+    served.authority.issue("api.test")
+    wait_until(lambda: metric(served, USED) == 1, "the new certificate to be in use")
+    assert ask("/log-level", debug)["was"] == "debug"
+    ask("/reload")
+    assert ask("/log-level", debug)["was"] == "info"
+
+
 def test_a_certificate_alone_waits_for_its_key(served):
     before, new = served.serial(), served.authority.issue("api.test", file="new")
     replace(served.issued.certificate, new.certificate.read_bytes())

@@ -209,6 +209,8 @@ actor RunningGateway {
             logger.debug("reload: reading the configuration")
             let settings = try load()
             let changes = try await takeOver(settings)
+            // A changed file or a new certificate takes over settings too, and leaves an operator's level as it is.
+            logs.resetLevel(settings.logging)
             watchFilesAnew()
             for change in changes.differences { logger.info("configuration change", metadata: ["change": "\(change)"]) }
             logger.info("configuration reloaded", metadata: changes.metadata)
@@ -289,7 +291,7 @@ actor RunningGateway {
         maker.metrics.use(next.metrics)
         status.follow(next)
         maker.tracing.recorder = next.plan.tracing?.recorder
-        logs.adopt(next.settings.logging, next.places)
+        logs.adopt(next.places)
         next.applySettings()
         var current: [HTTPListener] = []
         for (index, settings) in next.listeners.clients.enumerated() {

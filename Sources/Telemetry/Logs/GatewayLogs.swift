@@ -67,15 +67,17 @@ package final class GatewayLogs: Sendable {
             audit: try Self.place(audit, "audit.log", settings, in: outputs, isPrivate: true))
     }
 
-    /// The least level of its own lines; the next settings to take over set it again.
+    /// The least level of its own lines, until ``resetLevel(_:)``.
     package var leastLevel: Logger.Level {
         get { level.value }
         set { level.value = newValue }
     }
 
-    /// Settings take over.
-    package func adopt(_ settings: LoggingSettings, _ places: LogPlaces) {
-        level.value = Logger.Level(settings.level)
+    /// The settings' level takes the place of one that an operator has set.
+    package func resetLevel(_ settings: LoggingSettings) { level.value = Logger.Level(settings.level) }
+
+    /// The places of other settings take over.
+    package func adopt(_ places: LogPlaces) {
         application.use(places.application.applicationEncoder, write: places.application.write)
     }
 
