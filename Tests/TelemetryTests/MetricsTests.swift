@@ -229,7 +229,7 @@ struct MetricsTests {
         let registry = MetricsRegistry(labels: Self.labels) {
             MetricsReadings(
                 keySets: [
-                    .init(issuer: "users", refreshes: 3, failures: 1, ageSeconds: 12.5),
+                    .init(issuer: "users", refreshes: 3, failures: 1, ageSeconds: 12.5, endsInSeconds: 86_400),
                     .init(issuer: "staff", refreshes: 0, failures: 4, ageSeconds: nil),
                 ], linesLost: [("access", 7)], isReady: false)
         }
@@ -237,7 +237,10 @@ struct MetricsTests {
         #expect(samples.contains(#"gatehouse_key_set_refreshes_total{issuer="users"} 3"#))
         #expect(samples.contains(#"gatehouse_key_set_failures_total{issuer="staff"} 4"#))
         #expect(samples.contains(#"gatehouse_key_set_age_seconds{issuer="users"} 12.5"#))
-        #expect(!samples.contains { $0.hasPrefix(#"gatehouse_key_set_age_seconds{issuer="staff"}"#) })
+        #expect(samples.contains(#"gatehouse_key_set_remaining_seconds{issuer="users"} 86400"#))
+        for name in ["age", "remaining"] {
+            #expect(!samples.contains { $0.hasPrefix(#"gatehouse_key_set_\#(name)_seconds{issuer="staff"}"#) })
+        }
         #expect(samples.contains("gatehouse_log_lines_lost_total{log=\"access\"} 7"))
         #expect(samples.contains("gatehouse_ready 0"))
         #expect(samples.contains("gatehouse_draining 0"))

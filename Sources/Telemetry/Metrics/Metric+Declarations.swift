@@ -82,6 +82,7 @@ extension Metric {
         case .keySetRefreshes: .counter("issuer", help: "Fetches of key sets.")
         case .keySetFailures: .counter("issuer", help: "Fetches of key sets that failed.")
         case .keySetAge: .gauge("issuer", help: "Time since the key set in use was fetched.")
+        case .keySetRemaining: .gauge("issuer", help: "Time that the key set in use has left if no fetch succeeds.")
         case .certificateExpiry: .gauge("listener", "certificate", help: "Expiry of a listener's certificate.")
         case .acmeOrders: .counter("result", help: "Attempts to obtain a certificate by ACME.")
         case .acmeFailures: .gauge("certificate", help: "Failed attempts at a certificate since the last success.")

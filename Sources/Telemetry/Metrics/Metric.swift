@@ -48,6 +48,7 @@ package enum Metric: String, CaseIterable, Sendable {
     case keySetRefreshes = "gatehouse_key_set_refreshes_total"
     case keySetFailures = "gatehouse_key_set_failures_total"
     case keySetAge = "gatehouse_key_set_age_seconds"
+    case keySetRemaining = "gatehouse_key_set_remaining_seconds"
     case certificateExpiry = "gatehouse_certificate_expires_timestamp_seconds"
     case acmeOrders = "gatehouse_acme_orders_total"
     case acmeFailures = "gatehouse_acme_failures"

@@ -16,6 +16,10 @@ extension MetricsWriter {
         for keySet in keySets {
             if let age = keySet.ageSeconds { sample(.keySetAge, [keySet.issuer], String(age)) }
         }
+        begin(.keySetRemaining)
+        for keySet in keySets {
+            if let left = keySet.endsInSeconds { sample(.keySetRemaining, [keySet.issuer], String(left)) }
+        }
     }
 
     mutating func write(_ calls: [ApplicationTally.Calls]) {
