@@ -316,7 +316,7 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
         if let context { read(context: context) }
     }
 
-    /// A body without chunks and length would seem to end with an orderly close. What waits here is lost with either.
+    /// A body without chunks and length would seem to end with an orderly close, after which nothing that waits here is sent.
     func breakOff() {
         guard let context else { return }
         let isCut =
