@@ -316,7 +316,7 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
         if let context { read(context: context) }
     }
 
-    /// A body without chunks and length would seem to end with an orderly close, after which nothing that waits here is sent.
+    /// A body without chunks and length would seem to end with an orderly close. Bytes that wait here are lost with it.
     func breakOff() {
         guard let context else { return }
         let isCut =

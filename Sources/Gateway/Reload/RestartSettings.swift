@@ -13,7 +13,7 @@ enum RestartSettings {
             ("admin.address", "\(old.adminAddress)", "\(new.adminAddress)"),
             ("state_directory", old.stateDirectory, new.stateDirectory),
         ]
-        // An operator changes this one while the database is away, where a gateway cannot start.
+        // Old revocations are let count while the database is away, and without it a restart fails.
         var state = new.state
         if let old = old.state { state?.postgres.staleRevocations = old.postgres.staleRevocations }
         let changed = old.state == state ? [] : [new.error(of: "state", "a change takes a restart")]
