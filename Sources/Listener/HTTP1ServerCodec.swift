@@ -251,10 +251,18 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
         if !isTunnel { slowReader.writabilityChanged(of: context.channel, at: connections.now) }
         isBlocked = !context.channel.isWritable
         context.fireChannelWritabilityChanged()
-        guard !isBlocked, outstanding == nil, case .head = reading else { return }
+        guard outstanding == nil, case .head = reading else { return }
+        // Over TLS a response reaches the channel when it is flushed, and by then the next request is awaited.
+        guard !isBlocked else { return awaitReader() }
         keepAlive()
         headDeadlineIsSet = false
         nextRequest(context)
+    }
+
+    /// No request is begun before the client has taken more of its responses. Its time is the slow reader's.
+    private func awaitReader() {
+        deadline = .distantFuture
+        rate.end()
     }
 
     // MARK: Responses
@@ -345,11 +353,7 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
             closeAfterResponse(context)
             return
         }
-        guard !isBlocked else {
-            // The client's time is the slow reader's.
-            deadline = .distantFuture
-            return
-        }
+        guard !isBlocked else { return awaitReader() }
         if !isDecoding, input.readableBytes > 0 {
             decode(context)
             // No read brought this request, so none ends it either.

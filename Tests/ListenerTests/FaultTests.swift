@@ -194,6 +194,26 @@ struct FaultTests {
         #expect(wire.service.refused == [.requestTimeout])
     }
 
+    @Test("A request that waits until the responses before it are taken does not time out", arguments: [0, 20])
+    func requestBehindUntaken(sentBefore: Int) throws {
+        let wire = try Wire(
+            ScriptedService { $0.answer(.ok, String(repeating: "x", count: 9000)) }, settings: Self.settings)
+        let request = "GET /a HTTP/1.1\r\nHost: h\r\nAuthorization: \(String(repeating: "x", count: 99))\r\n\r\n"
+        wire.holdWrites(true)
+        for _ in 0..<3 { try wire.send(request) }
+        // As over TLS: a response blocks the connection when it is flushed.
+        wire.run()
+        try wire.send(String(request.prefix(sentBefore)))
+        wire.setWritable(false)
+        try wire.send(String(request.dropFirst(sentBefore)))
+        wire.advance(.seconds(12))
+        #expect(wire.service.refused.isEmpty && !wire.isClosed)
+        #expect(wire.service.paths.count == 3)
+        wire.holdWrites(false)
+        wire.setWritable(true)
+        #expect(wire.service.paths.count == 4)
+    }
+
     @Test("A body may take long as long as it comes; when it stops the request times out")
     func bodyTimeout() throws {
         let wire = try Wire(settings: Self.settings)
