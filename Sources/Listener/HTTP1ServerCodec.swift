@@ -222,7 +222,7 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
             breakOff()
             return
         }
-        outstanding = .unreadable
+        outstanding = .unreadable(toHead: outstanding?.isHead == true)
         context.fireErrorCaught(fault)
     }
 

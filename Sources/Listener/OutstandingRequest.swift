@@ -21,8 +21,8 @@ struct OutstandingRequest {
         requestIsComplete = head.framing == .none
     }
 
-    private init() {
-        isHead = false
+    private init(unreadableToHead isHead: Bool) {
+        self.isHead = isHead
         minorVersion = 1
         keepAlive = false
         continueIsDue = false
@@ -30,7 +30,9 @@ struct OutstandingRequest {
     }
 
     /// One that could not be read: all that is left is to say so.
-    static var unreadable: OutstandingRequest { OutstandingRequest() }
+    ///
+    /// - Parameter toHead: whether it is known to be a HEAD request, to which no response has a body (RFC 9110 §9.3.2).
+    static func unreadable(toHead: Bool) -> OutstandingRequest { OutstandingRequest(unreadableToHead: toHead) }
 
     mutating func beginResponse() {
         responseHasBegun = true
