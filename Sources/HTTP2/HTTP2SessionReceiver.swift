@@ -2,7 +2,7 @@ package import NIOCore
 
 /// Takes what a client sends on an HTTP/2 connection, and has what is sent to it.
 ///
-/// Each is called from within ``HTTP2Session/receive(_:)`` or ``HTTP2Session/produce(_:)``, on the thread that called
+/// Each is called from within ``HTTP2Session/receive(_:)`` or ``HTTP2Session/produce()``, on the thread that called
 /// these. None may call one of the two.
 package protocol HTTP2SessionReceiver: AnyObject {
     /// A stream's head or trailers begin. Their fields follow, in their order and with none of another stream's between.
