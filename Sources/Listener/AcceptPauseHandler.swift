@@ -17,19 +17,37 @@ final class AcceptPauseHandler: ChannelInboundHandler {
     private let makeRoom: () -> Void
     private var resumption: Scheduled<Void>?
     private var reserve: DescriptorReserve
+    /// How many connections are accepted in one turn of the event loop: a quarter of the reserve, since those that are
+    /// refused take a descriptor each until their own event loops close them.
+    ///
+    /// SwiftNIO's few let the last of a thousand new connections wait for seconds while those before it keep the loop
+    /// busy.
+    private let burst: UInt
+    /// Whether connections are accepted one by one, because there was no room for the last.
+    private var isTrying = false
 
     /// - Parameters:
     ///   - reserve: how many descriptors its connections leave to others.
     ///   - makeRoom: called at each pause.
     init(reserve: Int, makeRoom: @escaping () -> Void) {
         self.reserve = DescriptorReserve(size: reserve)
+        self.burst = UInt(max(1, reserve / 4))
         self.makeRoom = makeRoom
+    }
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        set(.maxMessagesPerRead, burst, context)
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard reserve.isFree() else {
             unwrapInboundIn(data).close(promise: nil)
             return pause(context)
+        }
+        // Others of the same burst come here in the pause, and show nothing about the time behind it.
+        if isTrying, resumption == nil {
+            isTrying = false
+            set(.maxMessagesPerRead, burst, context)
         }
         context.fireChannelRead(data)
     }
@@ -43,19 +61,23 @@ final class AcceptPauseHandler: ChannelInboundHandler {
 
     private func pause(_ context: ChannelHandlerContext) {
         guard resumption == nil else { return }
-        setReading(false, context)
+        set(.autoRead, false, context)
+        set(.maxMessagesPerRead, 1, context)
+        isTrying = true
         makeRoom()
         let bound = NIOLoopBound((handler: self, context: context), eventLoop: context.eventLoop)
         resumption = context.eventLoop.scheduleTask(in: Self.pause) {
             let (handler, context) = bound.value
             handler.resumption = nil
-            handler.setReading(true, context)
+            handler.set(.autoRead, true, context)
         }
     }
 
-    private func setReading(_ isReading: Bool, _ context: ChannelHandlerContext) {
+    private func set<Option: ChannelOption>(
+        _ option: Option, _ value: Option.Value, _ context: ChannelHandlerContext
+    ) {
         do {
-            try context.channel.syncOptions?.setOption(.autoRead, value: isReading)
+            try context.channel.syncOptions?.setOption(option, value: value)
         } catch {
             // The channel is closed: there is nothing to accept any more.
             resumption?.cancel()

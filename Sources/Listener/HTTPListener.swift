@@ -45,9 +45,6 @@ package final class HTTPListener: Sendable {
         let admission = ConnectionAdmission(Array(sets.values))
         let channel = try await ServerBootstrap(group: group)
             .serverChannelOption(.backlog, value: 1024)
-            // SwiftNIO's 16 for each turn of the loop let the last of a thousand new connections wait for seconds while
-            // those before it keep the loop busy.
-            .serverChannelOption(.maxMessagesPerRead, value: 256)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .serverChannelOption(.autoRead, value: accepts)
             // On Linux accepted sockets have it from the listening one; an end-to-end test reads it from one.
