@@ -61,6 +61,32 @@ struct NewDevicesTests {
         #expect(try await isKnown("d-20", limits))
     }
 
+    @Test("A known device that gets ever new ids in its sign-ins makes no more of them known")
+    func renamed() async throws {
+        let limits = one.limits(try one.store())
+        try await signIn(limits, one.signIn(device: "d-0"), as: "user-1")
+        for number in 0..<25 {
+            var call = one.signIn(device: "d-0")
+            let admitted = try await limits.admit(call)
+            #expect(admitted.isKnownDevice)
+            call.device = "new-\(number)"
+            await limits.succeeded(admitted, call, as: "user-1")
+        }
+        for (device, expected) in [("d-0", true), ("new-18", true), ("new-19", false), ("new-24", false)] {
+            #expect(try await isKnown(device, limits) == expected, "\(device)")
+        }
+    }
+
+    @Test("A device that is known takes no new one's place when it is proven otherwise")
+    func provenAgain() async throws {
+        let limits = one.limits(try one.store())
+        var call = one.signIn(device: "d-0")
+        call.provenDevice = "token"
+        for _ in 0..<25 { try await signIn(limits, call, as: "user-1") }
+        try await signIn(limits, one.signIn(device: "d-1"), as: "user-1")
+        #expect(try await isKnown("d-1", limits))
+    }
+
     @Test("Beyond the limit of keys ten times as many devices stay in the store, those that end last")
     func upkeep() async throws {
         let store = try one.store()

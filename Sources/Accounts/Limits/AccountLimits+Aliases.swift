@@ -77,9 +77,7 @@ extension AccountLimits {
             try await resetFailures(of: keys.filter(forget))
             if let account, !admitted.isKnownDevice { try await remember(account, of: typed, admitted) }
             guard let device = call.device, let owner = account ?? call.account else { return }
-            // A device that is proven otherwise may call itself anything.
-            let isKnown = admitted.isKnownDevice && call.provenDevice == nil
-            guard isKnown || takesDevice(of: owner) else { return }
+            guard await isKnown(device, admitted, call) || takesDevice(of: owner) else { return }
             let known = [
                 call.account.map { self.keys.knownDevice(device, of: $0) },
                 account.map { self.keys.knownDevice(device, ofKey: self.keys.failures(of: $0)) },
@@ -90,6 +88,15 @@ extension AccountLimits {
         } catch {
             logger.error("a sign-in's device was not stored", metadata: ["error": "\(error)"])
         }
+    }
+
+    /// Whether the account knows the device of a sign-in. That may be another one than the call was admitted with: the
+    /// pool may have given it a new key, and a device that is proven otherwise may call itself anything.
+    private func isKnown(_ device: String, _ admitted: AdmittedCall, _ call: LimitedCall) async -> Bool {
+        guard call.provenDevice == nil else {
+            return await knows(device: call.account.map { keys.knownDevice(device, of: $0) }, failures: [])
+        }
+        return admitted.knownDevice.map { $0.hasSameBytes(as: device) } ?? false
     }
 
     /// Counts a new device of an account, unless it has had enough of them.

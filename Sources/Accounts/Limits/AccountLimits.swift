@@ -55,13 +55,15 @@ package struct AdmittedCall: Sendable {
     var failureKeys: [String] = []
     /// The account itself, where it is known. A failure counts by that as well.
     var accountKeys: [String] = []
-    /// Whether it is a known device's, which has a lock of its own.
-    var isKnownDevice = false
+    /// The known device that it is of, which has a lock of its own.
+    var knownDevice: String?
     var isUnknownStep = false
     /// The account that the store has for the name.
     var storedAccount: String?
     /// Whether failures that other gateways have counted may be missing, since the store could not be read.
     var isUncertain = false
+
+    var isKnownDevice: Bool { if case .some = knownDevice { true } else { false } }
 }
 
 /// Counts account calls and failed sign-ins, and says which are let through.
@@ -132,7 +134,7 @@ package final class AccountLimits: Sendable {
         let knownDevice = await knownDevice(of: call, &admitted)
         let now = now()
         admitted.failureKeys = failureKeys(of: call, knownDevice: knownDevice)
-        admitted.isKnownDevice = call.countsGuesses && call.account != nil && knownDevice != nil
+        if call.countsGuesses, call.account != nil { admitted.knownDevice = knownDevice }
         admitted.isUnknownStep = call.budget == .signIn && call.isUnknownStep
         let gateways = self.gateways.withLock { $0 }.count()
         let counted = [address].compactMap { $0 } + otherLimits(call, settings, knownDevice: knownDevice)
