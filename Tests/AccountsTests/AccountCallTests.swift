@@ -127,18 +127,20 @@ struct AccountCallTests {
         #expect(await accounts.answer(Fixture.request(.logout)).status == .unauthorized)
     }
 
-    @Test("A session of the pool's other app client that the user ends, ends at Cognito by that client's secret")
-    func sessionOfSibling() async throws {
+    @Test(
+        "A session of the pool's other app client that the user ends, ends at Cognito by that client's secret",
+        arguments: [(.endOtherSessions, "origin-2"), (.logout, "origin-1")] as [(AccountOperation, String)])
+    func sessionOfSibling(operation: AccountOperation, originID: String) async throws {
         let ring = SealingKeyRing(sealing: try SealingKey(Secret([UInt8](repeating: 8, count: 32))))
         let app = AppClient(poolID: Fixture.poolID, clientID: "other-client", clientSecret: Secret("other-secret"))
         let sibling = SiblingClients.Client(app: app, sealingKeys: ring)
         let fetcher = RecordedFetcher(Fixture.output([:]))
         let accounts = try Fixture.accounts(fetcher, siblings: SiblingClients([sibling]))
         var sealed = Fixture.sealed
-        (sealed.clientID, sealed.originID) = ("other-client", "origin-2")
+        (sealed.clientID, sealed.originID) = ("other-client", originID)
         let text = try sealed.sealed(with: ring, poolID: Fixture.poolID)
         try await accounts.sessions.begin(sealed, text, on: nil)
-        #expect(await accounts.answer(Fixture.bearer(.endOtherSessions)).status == .noContent)
+        #expect(await accounts.answer(Fixture.bearer(operation)).status == .noContent)
         let expected: JSON = [
             "ClientId": "other-client", "Token": "provider-refresh-token", "ClientSecret": "other-secret",
         ]

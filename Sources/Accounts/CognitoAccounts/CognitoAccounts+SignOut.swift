@@ -14,11 +14,9 @@ extension CognitoAccounts {
             try await sessions.end(family: sealed?.family, originIDs: origins)
         }
         origins.formUnion(ended.compactMap(\.originID))
-        // The token shown may have a successor: the newest one is Cognito's to end. Another app client's token is not
-        // this one's to end there, and nobody unseals it any more.
+        // The token shown may have a successor: the newest one is Cognito's to end.
         let shown = [sealed].compactMap { $0 }.map { ($0.clientID, $0.refreshToken) }
-        let tokens = (ended.isEmpty ? shown : ended.map { ($0.clientID, $0.refreshToken) })
-            .filter { tokenClient($0.0) != nil }
+        let tokens = ended.isEmpty ? shown : ended.map { ($0.clientID, $0.refreshToken) }
         let newest = ([caller?.signedInAt, sealed?.issuedAt].compactMap { $0 } + ended.map(\.signedInAt)).max()
         let targets = targets(for: origins, of: caller?.subject ?? sealed?.subject, signedInUntil: newest)
         try await both { () async throws(Refusal) in
