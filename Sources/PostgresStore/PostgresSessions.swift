@@ -61,7 +61,7 @@ package struct PostgresSessions: SessionRecords {
             code: "$\(Self.columns.count + 1)", poolID: "$2::text", now: "$\(Self.columns.count + 2)")
         return try await put(
             record, with: "used AS (\(use)),", where: "EXISTS (SELECT FROM used)", update: "TRUE",
-            [.bytes(code), .integer(clock.sharedTime(record.signedInAt))])
+            [.bytes(code), .integer(clock.sharedTime(record.refreshedAt))])
     }
 
     package func session(_ family: [UInt8]) async throws -> SessionRecord? {

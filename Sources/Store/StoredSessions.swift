@@ -51,7 +51,7 @@ package struct StoredSessions: SessionRecords {
         try await store.write { [store] database in
             if let code {
                 let isOpen = try StoredAuthorizationCodes.use(
-                    code, poolID: record.poolID, now: record.signedInAt, in: database)
+                    code, poolID: record.poolID, now: record.refreshedAt, in: database)
                 guard isOpen else { return false }
             }
             try Self.tidy(database, pruning: store.pruningTime(record.refreshedAt))

@@ -88,7 +88,7 @@ struct HostedSignInTests {
     }
 
     static func tokens(
-        nonce: String = nonce, client: String = Fixture.clientID, lifetime: Int64 = 3600
+        nonce: String = nonce, client: String = Fixture.clientID, lifetime: Int64 = 3600, signedInAt: Int64? = nil
     ) -> FetchResponse {
         let common: JSONObject = ["iss": .string(Fixture.issuer), "sub": .string(Fixture.username)]
         var access = common
@@ -96,6 +96,7 @@ struct HostedSignInTests {
         access["token_use"] = "access"
         access["username"] = .string(Fixture.username)
         access["origin_jti"] = "origin-1"
+        access["auth_time"] = signedInAt.map { .number(JSONNumber($0)) }
         var id = common
         id["aud"] = .string(client)
         id["token_use"] = "id"
@@ -135,6 +136,17 @@ struct HostedSignInTests {
         let answer = try await Self.accounts(RecordedFetcher(), codes, now: Fixture.now + age)
             .answer(Self.redemption())
         #expect(answer.status.code == status)
+    }
+
+    @Test("A code is redeemed by the gateway's clock, though Cognito's dates the sign-in after the code's end")
+    func clockBehind() async throws {
+        let (codes, time) = (try Self.codes(), Fixture.now + 61)
+        _ = try await Self.comeBack(Self.accounts(RecordedFetcher(Self.tokens(signedInAt: time)), codes), codes)
+        let answer = try await Self.accounts(RecordedFetcher(), codes).answer(Self.redemption())
+        let text = try #require(answer.json["refresh_token"]?.stringValue)
+        let sealed = try SealedRefreshToken(opening: Secret(text), with: Fixture.ring(), poolID: Fixture.poolID)
+        #expect(sealed.issuedAt == time)
+        #expect(sealed.expiresAt == Fixture.now + Self.settings.refreshLifetime)
     }
 
     @Test("A sign-in gives one code; what a second one gets from Cognito is ended there")

@@ -60,6 +60,31 @@ struct ManySignOutsTests {
         #expect(revocations.targets.count { $0 == Self.all(upTo: 64) } == 1 && revocations.targets.count == 65)
     }
 
+    @Test("The one entry takes the session that ends, also where Cognito's clock is ahead of the gateway's")
+    func clockBehind() async throws {
+        let time = JSON.number(JSONNumber(Fixture.now + 2))
+        let claims: JSONObject = [
+            "sub": .string(Fixture.username), "username": .string(Fixture.username), "origin_jti": "ahead",
+            "auth_time": time, "iat": time,
+        ]
+        let result: JSONObject = [
+            "AccessToken": .string(Fixture.jwt(claims)), "IdToken": .string(Fixture.idToken), "RefreshToken": "r",
+            "ExpiresIn": 3600,
+        ]
+        let signedIn = Fixture.output(["AuthenticationResult": .object(result)])
+        let accounts = try Fixture.accounts(
+            RecordedFetcher(signedIn, Fixture.output([:])), revocations: revocations)
+        for number in 0..<64 {
+            #expect(await accounts.answer(Self.call(.logout, by: number)).status == .noContent)
+        }
+        let text = try #require(await accounts.answer(Fixture.login()).json["refresh_token"])
+        #expect(await accounts.answer(Fixture.request(.logout, ["refresh_token": text])).status == .noContent)
+        var token = Fixture.identity()
+        (token.claims, token.issuedAt) = (claims, Fixture.now + 2)
+        #expect(revocations.targets.count == 65)
+        #expect(RevocationList.empty.adding(revocations.all).revokes(token))
+    }
+
     @Test("Nor does signing out everywhere")
     func everywhere() async throws {
         let accounts = try Fixture.accounts(

@@ -100,15 +100,17 @@ struct PasswordChangesTests {
     }
 
     private func begin(
-        _ origin: String, of accounts: CognitoAccounts, at time: Int64 = Fixture.now,
-        clientID: String = Fixture.clientID, with ring: SealingKeyRing? = nil
+        _ origin: String, at time: Int64 = Fixture.now, clientID: String = Fixture.clientID,
+        with ring: SealingKeyRing? = nil
     ) async throws {
         var sealed = Fixture.sealed
         sealed.family = Array(SHA256.hash(Array(origin.utf8)).prefix(16))
         (sealed.originID, sealed.issuedAt, sealed.clientID) = (origin, time, clientID)
         sealed.refreshToken = Secret("token-\(origin)")
         let text = try sealed.sealed(with: ring ?? Fixture.ring(), poolID: Fixture.poolID)
-        try await accounts.sessions.begin(sealed, text, on: nil)
+        let sessions = RefreshSessions(
+            records: records, poolID: Fixture.poolID, keys: try Fixture.ring(), now: { time })
+        try await sessions.begin(sealed, text, on: nil)
     }
 
     private func goingOn() async throws -> Set<String?> {
@@ -129,7 +131,7 @@ struct PasswordChangesTests {
     func stored() async throws {
         for request in [Self.changing, Self.resetting()] {
             let (accounts, fetcher) = try accounts([Self.done, Self.done])
-            try await begin("other-\(request.operation.name)", of: accounts)
+            try await begin("other-\(request.operation.name)")
             #expect(await accounts.answer(request).status == .noContent)
             let (bodies, seen) = (await fetcher.bodies, await fetcher.seen)
             #expect(seen.map(\.count) == [1, 1])
@@ -184,7 +186,7 @@ struct PasswordChangesTests {
         ] as [(AccountRequest, FetchResponse?, Bool)])
     func refused(request: AccountRequest, answer: FetchResponse?, isLeft: Bool) async throws {
         let (accounts, _) = try accounts([answer].compactMap { $0 })
-        try await begin("other", of: accounts)
+        try await begin("other")
         #expect(await accounts.answer(request).status != .noContent)
         #expect(try await changes.stored.count == (isLeft ? 1 : 0))
         await accounts.endLeftOverSessions()
@@ -196,7 +198,7 @@ struct PasswordChangesTests {
     func leftOver() async throws {
         let (earlier, _) = try accounts([])
         for (origin, time) in [("origin-1", 0), ("before", -60), ("later", 60)] as [(String, Int64)] {
-            try await begin(origin, of: earlier, at: Fixture.now + time)
+            try await begin(origin, at: Fixture.now + time)
         }
         _ = try await earlier.storeChange(of: Fixture.username, sparing: "origin-1", Self.changing)
         let (accounts, fetcher) = try accounts([Self.done], passwordChanges(Fixture.now + 20))
@@ -209,6 +211,16 @@ struct PasswordChangesTests {
         #expect(log.lines.contains { $0.contains("sessions were ended later than the password was set") })
         await accounts.endLeftOverSessions()
         #expect(revocations.targets.count == 2, "once")
+    }
+
+    @Test("A sign-in from before ends, also where Cognito's clock dates it later")
+    func datedAhead() async throws {
+        let (accounts, _) = try accounts([])
+        var sealed = Fixture.sealed
+        sealed.issuedAt = Fixture.now + 2
+        try await accounts.sessions.begin(sealed, Fixture.sealedText(sealed), on: nil)
+        let ended = try await accounts.sessions.endAll(of: Fixture.username, signedInUntil: Fixture.now)
+        #expect(ended.map(\.signedInAt) == [Fixture.now + 2])
     }
 
     @Test("Sign-ins after Cognito can have made the change are not meant")
@@ -245,7 +257,7 @@ struct PasswordChangesTests {
     @Test("Sessions that could not be ended are ended later")
     func failure() async throws {
         let (accounts, _) = try accounts([Self.done, Self.done])
-        try await begin("other", of: accounts)
+        try await begin("other")
         revocations.isFull.withLock { $0 = true }
         #expect(await accounts.answer(Self.changing).status == .serviceUnavailable)
         await accounts.endLeftOverSessions()
@@ -260,7 +272,7 @@ struct PasswordChangesTests {
     @Test("A change that cannot be removed ends no session, and is removed later")
     func notRemoved() async throws {
         let (accounts, _) = try accounts([Fixture.failure("CodeMismatchException")])
-        try await begin("other", of: accounts)
+        try await begin("other")
         changes.cannotRemove.withLock { $0 = true }
         #expect(await accounts.answer(Self.resetting()).status == .unprocessableContent)
         await accounts.endLeftOverSessions()
@@ -275,7 +287,7 @@ struct PasswordChangesTests {
     @Test("A new password at sign-in is stored too, and the sign-in goes on where sessions end later")
     func atSignIn() async throws {
         let (accounts, fetcher) = try accounts([Fixture.tokens(), Self.done])
-        try await begin("before", of: accounts, at: Fixture.now - 60)
+        try await begin("before", at: Fixture.now - 60)
         revocations.isFull.withLock { $0 = true }
         #expect(try await accounts.answer(Self.answering()).status == .ok)
         #expect(await fetcher.seen.first?.first?.subject == Fixture.username)
@@ -299,7 +311,7 @@ struct PasswordChangesTests {
         arguments: [(nil, true), (Fixture.failure("InvalidPasswordException"), false)] as [(FetchResponse?, Bool)])
     func lostAtSignIn(answer: FetchResponse?, isLeft: Bool) async throws {
         let (accounts, _) = try accounts([answer].compactMap { $0 })
-        try await begin("before", of: accounts, at: Fixture.now - 60)
+        try await begin("before", at: Fixture.now - 60)
         #expect(try await accounts.answer(Self.answering()).status != .ok)
         #expect(try await changes.stored.count == (isLeft ? 1 : 0))
         await accounts.endLeftOverSessions()
@@ -337,7 +349,7 @@ struct PasswordChangesTests {
         arguments: untilNewPassword)
     func lostInTranslation(steps: [JSONObject], answers: [FetchResponse], isLeft: Bool) async throws {
         let (accounts, fetcher) = try accounts(answers)
-        try await begin("before", of: accounts, at: Fixture.now - 60)
+        try await begin("before", at: Fixture.now - 60)
         let calls = DirectCognitoCalls(
             pools: [DirectCognitoTests.pool(fetcher)], flow: AccountFlow(Knowing()), steps: SignInSteps { Fixture.now },
             sessions: DirectSessions { Fixture.now }, revoke: { _ in }, accounts: [accounts],
@@ -365,9 +377,9 @@ struct PasswordChangesTests {
         let (accounts, fetcher) = try accounts(
             [Self.done, Self.done, Self.done],
             siblings: SiblingClients([SiblingClients.Client(app: other, sealingKeys: ring)]))
-        try await begin("own", of: accounts)
-        try await begin("others", of: accounts, clientID: "other-client", with: ring)
-        try await begin("gone", of: accounts, clientID: "client-that-is-gone")
+        try await begin("own")
+        try await begin("others", clientID: "other-client", with: ring)
+        try await begin("gone", clientID: "client-that-is-gone")
         #expect(await accounts.answer(Self.resetting()).status == .noContent)
         #expect(try await goingOn().isEmpty)
         let ended = await fetcher.bodies.dropFirst().map {

@@ -162,6 +162,17 @@ struct TakeoverTests {
         #expect(await fetcher.operations == ["GetTokensFromRefreshToken"])
     }
 
+    @Test("Cognito's clock dates a sign-in, also ahead of the gateway's, and makes its session no longer")
+    func clockBehind() async throws {
+        for (ahead, noted) in [(2, 2), (601, 600)] as [(Int64, Int64)] {
+            let fetcher = RecordedFetcher(Self.tokens(signedInAt: Fixture.now + ahead))
+            let sealed = try Self.opened(
+                await Fixture.accounts(fetcher, settings: Self.settings()).answer(Self.request()))
+            #expect(sealed.issuedAt == Fixture.now + noted)
+            #expect(sealed.expiresAt == Fixture.now + Fixture.settings().refreshLifetime)
+        }
+    }
+
     @Test("A session that is over by the gateway's own lifetime ends at Cognito too")
     func tooOld() async throws {
         let signedInAt = Fixture.now - Fixture.settings().refreshLifetime

@@ -115,13 +115,13 @@ extension CognitoAccounts {
         guard let access = result.accessClaims, let subject = access["sub"]?.stringValue,
             let username = access["username"]?.stringValue
         else { throw unusable("UnreadableTokens", request) }
-        let signedInAt = min(access["auth_time"]?.integerValue ?? now(), now())
+        let signedInAt = signInTime(access)
         var sealed = standIn
         sealed.clientID = client.app.clientID
         (sealed.username, sealed.subject) = (username, subject)
         sealed.originID = access["origin_jti"]?.stringValue
         sealed.deviceKey = access["device_key"]?.stringValue ?? standIn.deviceKey
-        (sealed.issuedAt, sealed.expiresAt) = (signedInAt, signedInAt + settings.refreshLifetime)
+        (sealed.issuedAt, sealed.expiresAt) = (signedInAt, min(signedInAt, now()) + settings.refreshLifetime)
         let token = VerifiedToken(
             issuer: settings.issuer, issuerName: "", subject: subject, tokenUse: .access,
             clientID: sealed.clientID, expires: 0, issuedAt: signedInAt, claims: access, keyID: "")

@@ -19,14 +19,14 @@ extension CognitoAccounts {
             let user = AccountUser(accessClaims: access, idClaims: result.idClaims)
         else { throw unusable("UnreadableTokens", request) }
         let device = await confirmedDevice(result, context, user, request)
-        let issuedAt = now()
+        let time = now()
         let brief = min(settings.briefRefreshLifetime, settings.refreshLifetime)
         let sealed = SealedRefreshToken(
             clientID: settings.clientID, username: user.username, subject: user.id,
             originID: access["origin_jti"]?.stringValue, refreshToken: refreshToken, deviceID: context.deviceID,
             deviceKey: device?.key ?? result.newDevice?.key, family: context.code?.family ?? random(16), generation: 0,
-            issuedAt: issuedAt,
-            expiresAt: issuedAt + (context.rememberMe ? settings.refreshLifetime : brief))
+            issuedAt: max(time, signInTime(access)),
+            expiresAt: time + (context.rememberMe ? settings.refreshLifetime : brief))
         let tokens: JSONObject?
         do {
             tokens = try await begin(sealed, result, user, device, context, request)
@@ -46,6 +46,12 @@ extension CognitoAccounts {
         return answer
     }
 
+    /// When the user signed in, by Cognito's clock, as the revocation list reads it of the session's access tokens. It
+    /// may be ahead of the gateway's clock, no further than a token may be.
+    func signInTime(_ access: JSONObject) -> Int64 {
+        min(access["auth_time"]?.numberValue?.numericDate ?? now(), now() + Issuer.longestSkew)
+    }
+
     /// Begins the session.
     ///
     /// - Returns: the body of the answer but the user; nil if the code that it is for cannot be used any more.
@@ -62,7 +68,7 @@ extension CognitoAccounts {
         if let device {
             let known = SealedDevice(
                 credentials: device, username: user.username, account: context.account,
-                expiresAt: sealed.issuedAt + settings.deviceTokenLifetime)
+                expiresAt: now() + settings.deviceTokenLifetime)
             let token = try sealing(request) { () throws(SealingFailure) in
                 try known.sealed(with: sealingKeys, poolID: settings.poolID)
             }

@@ -60,7 +60,7 @@ struct RefreshSessions: Sendable {
                 family: sealed.family, poolID: poolID, subject: sealed.subject, originID: sealed.originID,
                 deviceID: sealed.deviceID, platform: device?.platform, device: SessionDevice(device),
                 generation: sealed.generation, token: text.expose(),
-                signedInAt: sealed.issuedAt, refreshedAt: sealed.issuedAt, endsAt: sealed.expiresAt),
+                signedInAt: sealed.issuedAt, refreshedAt: min(sealed.issuedAt, now()), endsAt: sealed.expiresAt),
             redeeming: code)
     }
 
@@ -169,7 +169,8 @@ struct RefreshSessions: Sendable {
         }
         var ended: [Ended] = []
         for session in try await openSessions(of: subject) {
-            guard session.signedInAt <= latest, session.family != family else { continue }
+            // The provider's clock may date a sign-in ahead of its first use.
+            guard min(session.signedInAt, session.refreshedAt) <= latest, session.family != family else { continue }
             ended += try await end(family: session.family, originIDs: [])
         }
         return ended

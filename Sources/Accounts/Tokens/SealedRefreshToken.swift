@@ -23,7 +23,7 @@ struct SealedRefreshToken: Sendable {
     var family: [UInt8]
     /// How many tokens of the family came before this one.
     var generation: Int64
-    /// When the user signed in, in seconds since 1970.
+    /// When the user signed in, in seconds since 1970: by the gateway's clock or the provider's, whichever is later.
     var issuedAt: Int64
     /// When refreshing ends, in seconds since 1970. Refreshing does not move it.
     var expiresAt: Int64
