@@ -180,7 +180,9 @@ extension PostgresTests {
             let token = SharedRecords.token("t", of: "id-ada", at: now - 100)
             try await right.users.keep(token)
             func claim(_ age: Int64) async throws -> Int {
-                try await wrong.users.claimAppleTokens(validatedBefore: itsNow - age, now: itsNow, limit: 9).count
+                try await wrong.users.claimAppleTokens(
+                    validatedBefore: itsNow - age, pause: age, now: itsNow, limit: 9
+                ).count
             }
             #expect(try await claim(200) == 0)
             #expect(try await claim(50) == 1)

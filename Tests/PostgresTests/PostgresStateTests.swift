@@ -135,7 +135,7 @@ extension PostgresTests {
             var next = session
             next.rotation = 1
             #expect(try await users.advance(to: next) == .taken)
-            #expect(try await users.claimAppleTokens(validatedBefore: now, now: now, limit: 9).count == 1)
+            #expect(try await users.claimAppleTokens(validatedBefore: now, pause: 0, now: now, limit: 9).count == 1)
             #expect(try await users.delete("id-ada", handingOver: SharedRecords.message) == signIn.user)
             #expect(try await state.records.outbox.count() == 1)
             await state.tryWriting()

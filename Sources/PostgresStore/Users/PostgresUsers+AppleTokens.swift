@@ -21,9 +21,10 @@ extension PostgresUsers: AppleTokenRecords {
     }
 
     package func claimAppleTokens(
-        validatedBefore time: Int64, now: Int64, limit: Int
+        validatedBefore time: Int64, pause: Int64, now: Int64, limit: Int
     ) async throws -> [AppleTokenRecord] {
         let shared = clock.sharedTime(now)
+        let before = time + shared - now
         // A validation in the future was recorded by a clock that was wrong. Each half is one search of the index, and
         // what another process claims at this moment is left to it.
         func half(_ condition: String) -> String {
@@ -40,11 +41,11 @@ extension PostgresUsers: AppleTokenRecords {
             ), was AS MATERIALIZED (
                 SELECT *, 1 AS half FROM due UNION ALL SELECT *, 2 FROM ahead ORDER BY half, validated_at LIMIT $3
             ), claimed AS (
-                UPDATE apple_tokens AS t SET validated_at = $2 FROM was
+                UPDATE apple_tokens AS t SET validated_at = $4 FROM was
                 WHERE t.user_id = was.user_id AND t.client_id = was.client_id RETURNING \(was), was.half
             )
             SELECT \(Self.names(Self.tokenColumns)) FROM claimed ORDER BY half, validated_at, user_id, client_id
-            """, [.integer(time + shared - now), .integer(shared), .integer(limit)]
+            """, [.integer(before), .integer(shared), .integer(limit), .integer(before + pause)]
         ).map(AppleTokenRecord.init)
     }
 

@@ -11,7 +11,7 @@ package final class AppleGrantValidation: Sendable {
     /// A day, a little less: rounds are not to drift.
     private static let interval: Int64 = 86_400
     private static let roundLength: Duration = .seconds(60)
-    /// How long after it failed the end of a consent is tried again, in seconds.
+    /// After how many seconds a consent is asked after again if the gateway fails at it.
     private static let pause: Int64 = 600
     static let perRound = 120
     private static let atOnce = 4
@@ -42,7 +42,7 @@ package final class AppleGrantValidation: Sendable {
         do {
             let now = grants.now()
             let due = try await grants.records.claimAppleTokens(
-                validatedBefore: now - Self.interval, now: now, limit: Self.perRound)
+                validatedBefore: now - Self.interval, pause: Self.pause, now: now, limit: Self.perRound)
             for start in stride(from: 0, to: due.count, by: Self.atOnce) {
                 await withTaskGroup(of: Void.self) { tasks in
                     for record in due[start..<min(start + Self.atOnce, due.count)] {
@@ -61,13 +61,14 @@ package final class AppleGrantValidation: Sendable {
         let opened = try? SealedAppleToken.open(
             record.token, userID: record.userID, clientID: record.clientID, with: grants.sealingKeys)
         guard let token = opened else {
-            return grants.logger.error("an Apple refresh token cannot be unsealed and is not validated")
+            grants.logger.error("an Apple refresh token cannot be unsealed and is not validated")
+            return await grants.noteValidated(record, nil)
         }
         do {
             // The answer does not apply to sessions that begin while Apple is asked.
             let open = try await sessions.records.sessions(of: record.userID).filter { $0.endedAt == nil }
             if try await isGood(token, record) {
-                await grants.reseal(token, record)
+                await grants.noteValidated(record, token)
             } else {
                 try await endConsent(record, open)
             }
@@ -91,18 +92,12 @@ package final class AppleGrantValidation: Sendable {
         return true
     }
 
-    /// First the sessions: while the token is there, it is asked again, and soon where they could not be ended. Where a
-    /// sign-in has brought another token meanwhile, that is a consent of its own, by which everything goes on.
+    /// First the sessions: while the token is there, it is asked again. Where a sign-in has brought another token
+    /// meanwhile, that is a consent of its own, by which everything goes on.
     private func endConsent(_ record: AppleTokenRecord, _ open: [UserSessionRecord]) async throws {
         let stored = try await grants.records.appleTokens(of: record.userID)
         guard stored.contains(where: { $0.clientID == record.clientID && $0.token == record.token }) else { return }
-        do {
-            try await sessions.end(open, requestID: Self.requestID)
-        } catch {
-            try await grants.records.replace(
-                record, by: record.token, validatedAt: grants.now() - Self.interval + Self.pause)
-            throw error
-        }
+        try await sessions.end(open, requestID: Self.requestID)
         grants.logger.info(
             "a user withdrew the consent to Sign in with Apple", metadata: ["sessions": .stringConvertible(open.count)])
         try await grants.records.remove(record)

@@ -101,13 +101,18 @@ package struct AppleGrants: Sendable {
         }
     }
 
-    /// Keeps a token anew that was sealed with an earlier key, which does not stay for ever.
-    func reseal(_ token: Secret, _ record: AppleTokenRecord) async {
-        guard !SealedText.isCurrent(Secret(record.token), sealingKeys) else { return }
+    /// Notes that a token was validated, or cannot be. One that was sealed with an earlier key, which does not stay for
+    /// ever, is sealed anew.
+    ///
+    /// - Parameter token: nil for one that does not open.
+    func noteValidated(_ record: AppleTokenRecord, _ token: Secret?) async {
         do {
-            let sealed = try SealedAppleToken.seal(
-                token, userID: record.userID, clientID: record.clientID, with: sealingKeys)
-            try await records.replace(record, by: sealed, validatedAt: now())
+            var text = record.token
+            if let token, !SealedText.isCurrent(Secret(text), sealingKeys) {
+                text = try SealedAppleToken.seal(
+                    token, userID: record.userID, clientID: record.clientID, with: sealingKeys)
+            }
+            try await records.replace(record, by: text, validatedAt: now())
         } catch {
             reportNotStored(error)
         }

@@ -89,7 +89,7 @@ extension StoredUsers: AppleTokenRecords {
     }
 
     package func claimAppleTokens(
-        validatedBefore time: Int64, now: Int64, limit: Int
+        validatedBefore time: Int64, pause: Int64, now: Int64, limit: Int
     ) async throws -> [AppleTokenRecord] {
         try await store.write { database in
             let due = try Row.fetchAll(
@@ -107,7 +107,7 @@ extension StoredUsers: AppleTokenRecords {
             for record in due {
                 try database.execute(
                     sql: "UPDATE apple_tokens SET validated_at = ? WHERE user_id = ? AND client_id = ?",
-                    arguments: [now, record.userID, record.clientID])
+                    arguments: [time + pause, record.userID, record.clientID])
             }
             return due
         }

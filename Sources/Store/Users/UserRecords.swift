@@ -162,11 +162,14 @@ package protocol AppleTokenRecords: Sendable {
 
     func appleTokens(of userID: String) async throws -> [AppleTokenRecord]
 
-    /// Tokens that were last validated before `time`, those longest ago first. They count as validated at `now`, so
-    /// that no two processes ask of one at the same time.
-    func claimAppleTokens(validatedBefore time: Int64, now: Int64, limit: Int) async throws -> [AppleTokenRecord]
+    /// Tokens that were last validated before `time`, those longest ago first. They count as validated at `time + pause`,
+    /// so that no two processes ask of one at the same time, and it is asked of once more if nothing is noted.
+    func claimAppleTokens(
+        validatedBefore time: Int64, pause: Int64, now: Int64, limit: Int
+    ) async throws -> [AppleTokenRecord]
 
-    /// Puts another text in a token's place, as when it is sealed anew; nothing where another token is there by now.
+    /// Notes when a token was validated, with the text as it is or sealed anew; nothing where another token is there by
+    /// now.
     func replace(_ record: AppleTokenRecord, by text: [UInt8], validatedAt time: Int64) async throws
 
     /// Removes a token, unless another one is in its place by now.

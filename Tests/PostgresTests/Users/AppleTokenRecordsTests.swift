@@ -25,8 +25,9 @@ struct AppleTokenRecordsTests {
             SharedRecords.token("t", of: "id-ada", client: "c-\(number)", at: Self.now + time)
         }
         let records = try await open(store, tokens)
-        func claim(_ limit: Int, before time: Int64 = 0) async throws -> [AppleTokenRecord] {
-            try await records.others.claimAppleTokens(validatedBefore: Self.now + time, now: Self.now, limit: limit)
+        func claim(_ limit: Int) async throws -> [AppleTokenRecord] {
+            try await records.others.claimAppleTokens(
+                validatedBefore: Self.now, pause: 0, now: Self.now, limit: limit)
         }
         #expect(try await claim(2) == [tokens[1], tokens[2]], "as they were")
         #expect(try await claim(2) == [tokens[0], tokens[5]])
@@ -34,6 +35,20 @@ struct AppleTokenRecordsTests {
         #expect(try await claim(9).isEmpty)
         let now = try await records.users.appleTokens(of: "id-ada").map(\.validatedAt)
         #expect(now == times.map { _ in Self.now })
+    }
+
+    @Test("A claimed token of which nothing is noted is due again after a pause", arguments: RecordStores.installed)
+    func pause(store: RecordStores) async throws {
+        let token = SharedRecords.token("t", of: "id-ada", at: Self.now - 101)
+        let records = try await open(store, [token])
+        func claim(after seconds: Int64) async throws -> [Int64] {
+            try await records.others.claimAppleTokens(
+                validatedBefore: Self.now - 100 + seconds, pause: 10, now: Self.now + seconds, limit: 9
+            ).map(\.validatedAt)
+        }
+        #expect(try await claim(after: 0) == [token.validatedAt])
+        #expect(try await claim(after: 10).isEmpty)
+        #expect(try await claim(after: 11) == [Self.now - 90])
     }
 
     @Test("A token is replaced and removed only while it is the one that was read", arguments: RecordStores.installed)

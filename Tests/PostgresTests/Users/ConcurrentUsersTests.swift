@@ -176,7 +176,7 @@ struct ConcurrentUsersTests {
         var claimed: [String] = []
         while true {
             let found = try await records.race { gateway, _ in
-                try await gateway.users.claimAppleTokens(validatedBefore: Self.now, now: Self.now, limit: 3)
+                try await gateway.users.claimAppleTokens(validatedBefore: Self.now, pause: 0, now: Self.now, limit: 3)
             }.flatMap(\.self)
             guard !found.isEmpty else { break }
             claimed += found.map(\.clientID)

@@ -108,12 +108,12 @@ enum AppleFixture {
         keySource: .url("https://appleid.apple.com/auth/keys"))
 
     static func grants(
-        _ users: StoredUsers, _ fetcher: any Fetcher, _ log: CapturedLog, sealingKeys: SealingKeyRing? = nil,
-        limit: Int = 9, now: Int64 = now, shared: SharedValues? = nil,
+        _ records: any AppleTokenRecords, _ fetcher: any Fetcher, _ log: CapturedLog,
+        sealingKeys: SealingKeyRing? = nil, limit: Int = 9, now: Int64 = now, shared: SharedValues? = nil,
         pause: @escaping @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
     ) throws -> AppleGrants {
         AppleGrants(
-            client: try client(fetcher), records: users, sealingKeys: try sealingKeys ?? Fixture.ring(),
+            client: try client(fetcher), records: records, sealingKeys: try sealingKeys ?? Fixture.ring(),
             message: { revocation in
                 OutboxMessage(
                     key: Hexadecimal.encode(SHA256.hash(revocation.sealed)), destination: "apple", kind: "revoke",

@@ -105,6 +105,22 @@ struct AppleGrantTests {
         #expect(world.fixture.verify(token) != nil)
         #expect(try await world.fixture.users.appleTokens(of: user.id).count == 1)
         #expect(world.fixture.log.lines.contains { $0.contains("could not be validated") })
+        world.fixture.pass(86_400)
+        try await Self.round(world)
+        #expect(await world.fetcher.requests.count == 2, "Apple is asked once a day all the same")
+    }
+
+    @Test("A token that cannot be unsealed is looked at once a day")
+    func unsealable() async throws {
+        let (world, _, _) = try await Self.world()
+        let ring = try SealingKeyRing(sealing: SealingKey(Secret([UInt8](repeating: 9, count: 32))))
+        for (seconds, count) in [(86_401, 1), (601, 1), (86_400, 2)] as [(Int64, Int)] {
+            world.fixture.pass(seconds)
+            let grants = try Apple.grants(
+                world.fixture.users, world.fetcher, world.fixture.log, sealingKeys: ring, now: world.fixture.now)
+            await AppleGrantValidation(grants, try world.fixture.sessions()).round()
+            #expect(world.fixture.log.lines.count { $0.contains("cannot be unsealed") } == count)
+        }
     }
 
     @Test("What could not be revoked is still there, and asked after again ten minutes later")
@@ -120,6 +136,61 @@ struct AppleGrantTests {
         try await Self.round(world)
         #expect(world.fixture.verify(token) != nil, "it is not time yet")
         world.fixture.pass(1)
+        try await Self.round(world)
+        #expect(world.fixture.verify(token) == nil)
+        #expect(try await world.fixture.users.appleTokens(of: user.id).isEmpty)
+    }
+
+    /// Records of Apple's tokens with one step that fails.
+    struct FailingTokens: AppleTokenRecords {
+        enum Step: CaseIterable { case reading, replacing }
+        struct Away: Error {}
+
+        let records: StoredUsers
+        let failing: Step
+
+        func keep(_ record: AppleTokenRecord) async throws { try await records.keep(record) }
+
+        func appleTokens(of userID: String) async throws -> [AppleTokenRecord] {
+            if failing == .reading { throw Away() }
+            return try await records.appleTokens(of: userID)
+        }
+
+        func claimAppleTokens(
+            validatedBefore time: Int64, pause: Int64, now: Int64, limit: Int
+        ) async throws -> [AppleTokenRecord] {
+            try await records.claimAppleTokens(validatedBefore: time, pause: pause, now: now, limit: limit)
+        }
+
+        func replace(_ record: AppleTokenRecord, by text: [UInt8], validatedAt time: Int64) async throws {
+            if failing == .replacing { throw Away() }
+            try await records.replace(record, by: text, validatedAt: time)
+        }
+
+        func remove(_ record: AppleTokenRecord) async throws { try await records.remove(record) }
+
+        func handOverAppleTokens(
+            of userID: String, as message: @escaping AppleTokenHandOver, limit: Int
+        ) async throws -> Bool {
+            try await records.handOverAppleTokens(of: userID, as: message, limit: limit)
+        }
+    }
+
+    @Test(
+        "A withdrawn consent ends ten minutes later also where its own records fail",
+        arguments: FailingTokens.Step.allCases)
+    func storeAway(failing: FailingTokens.Step) async throws {
+        let withdrawn = AppleSignInTests.failure("invalid_grant")
+        let (world, user, token) = try await Self.world(withdrawn, withdrawn)
+        world.fixture.pass(86_401)
+        world.fixture.revocations.isFull.withLock { $0 = true }
+        let grants = try Apple.grants(
+            FailingTokens(records: world.fixture.users, failing: failing), world.fetcher, world.fixture.log,
+            now: world.fixture.now)
+        await AppleGrantValidation(grants, try world.fixture.sessions()).round()
+        #expect(world.fixture.verify(token) != nil)
+        world.fixture.revocations.isFull.withLock { $0 = false }
+        world.fixture.pass(601)
         try await Self.round(world)
         #expect(world.fixture.verify(token) == nil)
         #expect(try await world.fixture.users.appleTokens(of: user.id).isEmpty)
