@@ -93,6 +93,36 @@ struct RepeatedSignOutTests {
         #expect(revoked.targets == Self.ended)
     }
 
+    private static let ownSession = RevocationList.empty.adding([
+        Revocation(issuer: Fixture.issuer, .originID("origin-1"), endsAt: Fixture.now + 86_400)
+    ])
+
+    @Test("A lost GlobalSignOut is done with also when the app has signed its own session out meanwhile, and once only")
+    func lostAndListed() async throws {
+        let fetcher = RecordedFetcher([Self.lost, Self.revokedToken, Self.revokedToken])
+        #expect(await send("GlobalSignOut", Self.allSessions, fetcher).status == .serviceUnavailable)
+        let reply = await send(
+            "GlobalSignOut", Self.allSessions, fetcher, revocations: Self.ownSession, at: Fixture.now + 60)
+        #expect(reply.status == .ok && reply.body == Array("{}".utf8))
+        #expect(revoked.targets == Self.ended)
+        let third = await send(
+            "GlobalSignOut", Self.allSessions, fetcher, revocations: Self.ownSession, at: Fixture.now + 90)
+        #expect(third.status == .badRequest)
+        #expect(revoked.targets == Self.ended)
+        #expect(await fetcher.operations == ["GlobalSignOut", "GetUser", "GetUser"])
+    }
+
+    @Test(
+        "A token on the revocation list ends nothing by a lost GlobalSignOut that was not carried out",
+        arguments: [done, refused("Invalid Access Token")])
+    func listedAlone(answer: Result<FetchResponse, FetchError>) async throws {
+        let fetcher = RecordedFetcher([Self.lost, answer])
+        #expect(await send("GlobalSignOut", Self.allSessions, fetcher).status == .serviceUnavailable)
+        let reply = await send("GlobalSignOut", Self.allSessions, fetcher, revocations: Self.ownSession)
+        #expect(reply.status == .badRequest && revoked.targets.isEmpty)
+        #expect(await fetcher.operations == ["GlobalSignOut", "GetUser"])
+    }
+
     @Test(
         "Nothing ends by the repetition of a lost call that does not show it was carried out",
         arguments: [

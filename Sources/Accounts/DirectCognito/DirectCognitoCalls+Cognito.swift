@@ -46,7 +46,9 @@ extension DirectCognitoCalls {
         input["AccessToken"] = call.input["AccessToken"]
         let answer = try await send("GetUser", input, to: pool)
         guard answer.error != nil else { throw .revokedAccessToken }
-        return answer
+        guard call.endsAllSessions else { return answer }
+        // Cognito may have revoked it with the sessions, by an attempt whose response was lost.
+        return noteEnd(answer, of: call, after: sessions.unfinishedSignOuts.attempt(of: call))
     }
 
     func send(
@@ -85,8 +87,18 @@ extension DirectCognitoCalls {
             attempts.note(UnfinishedSignOuts.Attempt(isCarriedOut: false, time: revocationTime()), of: call)
             throw error
         }
+        return noteEnd(answer, of: call, after: lost)
+    }
+
+    /// Notes that the user's sessions have ended, where the answer shows that.
+    ///
+    /// - Parameter lost: an earlier attempt whose response was lost.
+    /// - Returns: the answer to give.
+    private func noteEnd(
+        _ answer: CognitoAnswer, of call: TranslatedCall, after lost: UnfinishedSignOuts.Attempt?
+    ) -> CognitoAnswer {
         guard let time = endTime(answer, to: call, after: lost) else { return answer }
-        attempts.note(UnfinishedSignOuts.Attempt(isCarriedOut: true, time: time), of: call)
+        sessions.unfinishedSignOuts.note(UnfinishedSignOuts.Attempt(isCarriedOut: true, time: time), of: call)
         return answer.error == nil ? answer : .empty
     }
 
