@@ -109,6 +109,28 @@ struct RotationTests {
         #expect(await fetcher.requests.isEmpty)
     }
 
+    @Test("A token whose newer text is sealed with a key that is not known here yet is 503, and ends nothing")
+    func newerKeyOfSameNumber() async throws {
+        let scene = try Scene()
+        let newer = SealingKeyRing(sealing: try SealingKey(Secret([UInt8](repeating: 8, count: 32))))
+        var newest = Fixture.sealed
+        newest.refreshToken = Secret("rotated")
+        let sessions = RefreshSessions(
+            records: scene.records, poolID: Fixture.poolID, keys: newer, now: { Fixture.now })
+        try await sessions.begin(newest, newest.sealed(with: newer, poolID: Fixture.poolID), on: nil)
+        let fetcher = RecordedFetcher(Fixture.failure("RefreshTokenReuseException"))
+        let accounts = try Fixture.accounts(fetcher, records: scene.records, revocations: scene.revocations)
+        let token = try Fixture.sealedText()
+        let everywhere: JSON = ["refresh_token": .string(token.exposeText()), "all_devices": true]
+        for request in [Fixture.refresh(token), Fixture.request(.logout, everywhere)] {
+            let refused = await accounts.answer(request)
+            #expect(refused.status == .serviceUnavailable && refused.headers[.retryAfter] != nil)
+        }
+        #expect(await fetcher.requests.isEmpty)
+        #expect(scene.revocations.all.isEmpty)
+        #expect(try await sessions.openSessions(of: Fixture.username).count == 1)
+    }
+
     @Test("A retry whose newest token is sealed with a key that is gone is no retry after an hour")
     func goneKey() async throws {
         let scene = try Scene()

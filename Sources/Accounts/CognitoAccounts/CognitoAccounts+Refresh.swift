@@ -4,6 +4,7 @@ internal import Encoding
 internal import Logging
 internal import Pipeline
 internal import Sealing
+internal import Store
 
 /// The exchange of refresh tokens.
 extension CognitoAccounts {
@@ -47,6 +48,16 @@ extension CognitoAccounts {
             try await endReused(sealed, request)
             throw .credentialsRefused(.tokenRefresh, reason: .account(.refreshTokenReused))
         }
+    }
+
+    /// As ``RefreshSessions/current(_:in:)``. With an older token Cognito would see a reuse, by which the session ends.
+    ///
+    /// - Throws: 503 where another gateway has sealed the newest token with a key that this one does not know yet.
+    func current(
+        _ sealed: SealedRefreshToken, in record: SessionRecord?, _ request: AccountRequest
+    ) throws(Refusal) -> SealedRefreshToken {
+        guard let current = sessions.current(sealed, in: record) else { throw sealedElsewhere(request) }
+        return current
     }
 
     private func sealedElsewhere(_ request: AccountRequest) -> Refusal {

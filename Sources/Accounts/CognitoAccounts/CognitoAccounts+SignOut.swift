@@ -117,7 +117,7 @@ extension CognitoAccounts {
         for sealed: SealedRefreshToken, _ request: AccountRequest
     ) async throws(Refusal) -> Secret? {
         let known = try await withRecords(request) { try await sessions.records.session(sealed.family) }
-        let sealed = sessions.current(sealed, in: known)
+        let sealed = try current(sealed, in: known, request)
         let refresher = try refresher(for: sealed)
         let result: AuthenticationResult
         do throws(CognitoError) {

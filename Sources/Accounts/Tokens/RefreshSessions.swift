@@ -103,9 +103,11 @@ struct RefreshSessions: Sendable {
 
     /// The token to ask Cognito with: the newest refresh token of the provider's under the same number. The
     /// token that is shown may have an older one, where its parent was shown meanwhile.
-    func current(_ sealed: SealedRefreshToken, in record: SessionRecord?) -> SealedRefreshToken {
-        guard let record, record.generation == sealed.generation, let newest = newest(of: record) else { return sealed }
-        return newest
+    ///
+    /// - Returns: nil where it is sealed with a key that may still come here from another gateway.
+    func current(_ sealed: SealedRefreshToken, in record: SessionRecord?) -> SealedRefreshToken? {
+        guard let record, record.generation == sealed.generation else { return sealed }
+        return newest(of: record) ?? (awaitsKey(of: record) ? nil : sealed)
     }
 
     /// Keeps the answer before it is given, so that whoever does not get it can ask once more.

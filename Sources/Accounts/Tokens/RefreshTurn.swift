@@ -145,7 +145,7 @@ extension CognitoAccounts {
             case .own(let lease, let record):
                 let isUnknown = if case nil = record { true } else { false }
                 return try await holding(lease) { () async throws(Refusal) in
-                    try await work(sessions.current(sealed, in: record), isUnknown)
+                    try await work(current(sealed, in: record, request), isUnknown)
                 }
             case .past(let record):
                 let standing = sessions.standing(of: sealed.generation, on: deviceID, in: record)
