@@ -76,7 +76,8 @@ struct TakingOverTests {
     ) throws -> Gatehouse {
         Gatehouse(
             Configuration(url: try #require(URL(string: "https://api.example.com"))),
-            store: store ?? KeychainStore(keychain, service: "new"), transport: transport ?? self.transport)
+            store: store ?? KeychainStore(keychain, service: "new"), transport: transport ?? self.transport,
+            clock: ClockWithoutPauses())
     }
 
     /// A token of the older version in the Keychain.
@@ -195,13 +196,26 @@ struct TakingOverTests {
     func offline() async throws {
         let transport = ScriptedTransport { _ in throw URLError(.notConnectedToInternet) }
         let source = old()
-        let client = Gatehouse(
-            Configuration(url: try #require(URL(string: "https://api.example.com"))),
-            store: KeychainStore(keychain, service: "new"), transport: transport, clock: ClockWithoutPauses())
+        let client = try client(nil, transport)
         await #expect(throws: GatehouseError.network(URLError(.notConnectedToInternet))) {
             try await client.takeOver(from: [source])
         }
         #expect(services == ["old"])
+    }
+
+    @Test("A launch after one whose responses were lost shows the token from the same device")
+    func lostResponses() async throws {
+        let transport = ScriptedTransport { _ in throw URLError(.networkConnectionLost) }
+        let source = old()
+        for _ in 0..<2 {
+            let launch = try client(MemoryStore(), transport)
+            await #expect(throws: GatehouseError.network(URLError(.networkConnectionLost))) {
+                try await launch.takeOver(from: [source])
+            }
+        }
+        let devices = transport.sent.map { $0.body["device_info"]?["device_id"]?.text ?? "none" }
+        #expect(devices.count == 4)
+        #expect(Set(devices).count == 1 && devices.first != "none")
     }
 
     @Test("If the session cannot be stored, it is in use, and the old token stays where it is")

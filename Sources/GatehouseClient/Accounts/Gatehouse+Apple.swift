@@ -9,7 +9,7 @@ public struct AppleNonce: Sendable, Hashable {
 
     public init(raw: String) {
         self.raw = Secret(raw)
-        hashed = SHA256.hash(Array(raw.utf8)).map { String(format: "%02x", $0) }.joined()
+        hashed = SHA256.hexadecimal(raw)
     }
 }
 

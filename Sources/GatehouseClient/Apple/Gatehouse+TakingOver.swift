@@ -37,7 +37,9 @@ extension Gatehouse {
     private var isUnused: Bool { session == nil && stored == nil }
 
     private func takenOver(_ token: LegacyToken, _ sources: [LegacyTokens]) async throws -> User? {
-        if let id = token.deviceID { item = StoredItem(deviceID: id) }
+        // The same at the next launch, which shows the token again if this one ends before it has stored anything.
+        let id = token.deviceID ?? configuration.device.id ?? SHA256.hexadecimal("device\n" + token.token.text)
+        item = StoredItem(deviceID: id)
         let old = StoredSession(
             kind: token.isSession ? .apple : .cognito, accessToken: token.token, user: User(fields: .object([:])))
         var members: [String: JSONValue] = [:]

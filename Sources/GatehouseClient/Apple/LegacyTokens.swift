@@ -10,7 +10,7 @@ public struct LegacyToken: Sendable, Hashable {
     public var clientID: String?
     /// The key that the pool gave to the device, if it tracks devices.
     public var deviceKey: String?
-    /// The identifier that the older version sent in `device_info`. The device keeps it.
+    /// The identifier that the older version sent in `device_info`, which the device keeps; nil to derive one.
     public var deviceID: String?
 
     public init(_ token: String) { self.token = Secret(token) }

@@ -1,3 +1,5 @@
+import Foundation
+
 #if canImport(CryptoKit)
     import CryptoKit
 
@@ -5,8 +7,6 @@
         static func hash(_ bytes: [UInt8]) -> [UInt8] { Array(CryptoKit.SHA256.hash(data: bytes)) }
     }
 #else
-    import Foundation
-
     /// SHA-256 (FIPS 180-4, section 6.2), where the system brings none: for nonces, and in tests.
     enum SHA256 {
         private static let constants: [UInt32] = primes(64).map { fraction(cbrt(Double($0))) }
@@ -51,3 +51,10 @@
         }
     }
 #endif
+
+extension SHA256 {
+    /// The hash of a text's UTF-8, in lowercase.
+    static func hexadecimal(_ text: String) -> String {
+        hash(Array(text.utf8)).map { String(format: "%02x", $0) }.joined()
+    }
+}
