@@ -61,6 +61,19 @@ struct SessionModelTests {
         #expect(!model.isSignedIn)
     }
 
+    @Test("An app that starts before the device is unlocked shows the user after that", .timeLimit(.minutes(1)))
+    func unlocked() async throws {
+        let store = FaultyStore()
+        let scene = Scene(store: store)
+        _ = try await scene.signedIn()
+        store.fail(read: .locked)
+        let model = SessionModel(scene.client())
+        await follow(model) { $0 == .locked }
+        store.fail()
+        await follow(model) { $0.user != nil }
+        #expect(model.user?.email == ada.email)
+    }
+
     @Test("The client does not keep a model alive", .timeLimit(.minutes(1)))
     func released() async throws {
         let client = try client(signedIn: true)

@@ -11,12 +11,15 @@
         /// The user that is signed in; nil if nobody is.
         public var user: User? { state.user }
         public var isSignedIn: Bool { user != nil }
+        @ObservationIgnored private var restoring: Task<Void, any Error>?
         @ObservationIgnored private var following: Task<Void, Never>?
 
-        /// Restores the session, and follows it as long as the model lives.
+        /// Restores the session, each second until the store can be read, and follows it as long as the model lives.
         public init(_ gatehouse: Gatehouse) {
+            restoring = Task {
+                while await gatehouse.restore() == .locked { try await gatehouse.clock.pause(seconds: 1) }
+            }
             following = Task { [weak self] in
-                await gatehouse.restore()
                 for await state in await gatehouse.states {
                     guard let self else { return }
                     self.state = state
@@ -24,6 +27,9 @@
             }
         }
 
-        deinit { following?.cancel() }
+        deinit {
+            restoring?.cancel()
+            following?.cancel()
+        }
     }
 #endif
