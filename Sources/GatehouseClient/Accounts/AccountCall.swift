@@ -19,7 +19,7 @@ struct AccountCall: Sendable {
     var isRepeatable = true
 }
 
-/// A response without a body that matters.
+/// A response without a body that matters: 204 has none.
 struct Done: Decodable { init(from _: any Decoder) {} }
 
 extension Gatehouse {
@@ -36,8 +36,9 @@ extension Gatehouse {
 
     /// Decodes a successful response.
     func decoded<Response: Decodable>(_ data: Data, _ response: HTTPURLResponse) throws -> Response {
+        let isDone = response.statusCode == 204 && Response.self == Done.self
         do {
-            return try JSONDecoder().decode(Response.self, from: data.isEmpty ? Data("{}".utf8) : data)
+            return try JSONDecoder().decode(Response.self, from: isDone ? Data("{}".utf8) : data)
         } catch {
             throw GatehouseError.unexpectedResponse(status: response.statusCode)
         }

@@ -22,7 +22,8 @@ extension Transport {
     }
 }
 
-/// A response's body, in pieces as they come. Its iteration throws `URLError` if the connection breaks.
+/// A response's body, in pieces as they come. Its iteration throws `URLError` if the connection breaks, and
+/// `CancellationError` if the task is cancelled.
 public struct ResponseBody: AsyncSequence, Sendable {
     public typealias Element = Data
     private let stream: AsyncThrowingStream<Data, any Error>
@@ -37,14 +38,25 @@ public struct ResponseBody: AsyncSequence, Sendable {
         }
     }
 
-    public func makeAsyncIterator() -> AsyncThrowingStream<Data, any Error>.Iterator { stream.makeAsyncIterator() }
+    public struct AsyncIterator: AsyncIteratorProtocol {
+        fileprivate var pieces: AsyncThrowingStream<Data, any Error>.Iterator
+
+        public mutating func next() async throws -> Data? {
+            if let piece = try await pieces.next() { return piece }
+            // In a cancelled task the stream ends wherever it is.
+            try Task.checkCancellation()
+            return nil
+        }
+    }
+
+    public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(pieces: stream.makeAsyncIterator()) }
 
     /// The whole body.
     ///
     /// - Throws: `URLError(.dataLengthExceedsMaximum)` if it is longer than `limit` bytes.
     func collected(upTo limit: Int = .max) async throws -> Data {
         var data = Data()
-        for try await piece in stream {
+        for try await piece in self {
             data.append(piece)
             if data.count > limit { throw URLError(.dataLengthExceedsMaximum) }
         }
