@@ -191,6 +191,38 @@ struct RaceTests {
         #expect(storedMembers(try await scene.store.read())?["user"]?["email"]?.text == ben.email)
     }
 
+    @Test("A user who is changed during a refresh stays changed, here or in another process", arguments: [false, true])
+    func changedUser(_ isElsewhere: Bool) async throws {
+        let scene = Scene()
+        let client = try await scene.signedIn()
+        let hold = Hold()
+        scene.gateway.inject(.heldAfter(hold), at: refreshPath)
+        let late = Task { try await client.refresh() }
+        await hold.reached()
+        _ = try await (isElsewhere ? scene.client() : client).update(name: "Ada King")
+        hold.release()
+        try await late.value
+        #expect(await client.state.user?.name == "Ada King")
+        #expect(storedMembers(try await scene.store.read())?["user"]?["name"]?.text == "Ada King")
+        #expect(scene.refreshes == 1)
+    }
+
+    @Test("A user who is changed while new tokens are being stored stays changed", arguments: [false, true])
+    func changedUserWhileStoring(_ isWritten: Bool) async throws {
+        let store = HeldStore()
+        let scene = Scene(store: store)
+        let client = try await scene.signedIn()
+        let hold = Hold()
+        if isWritten { store.hold(after: hold) } else { store.hold(before: hold) }
+        let late = Task { try await client.refresh() }
+        await hold.reached()
+        try await client.update(name: "Ada King")
+        hold.release()
+        try await late.value
+        #expect(await client.state.user?.name == "Ada King")
+        #expect(storedMembers(store.data)?["user"]?["name"]?.text == "Ada King")
+    }
+
     @Test("A deletion that is carried out after another user's sign-in signs only the deleted user out")
     func lateDeletion() async throws {
         let scene = Scene()

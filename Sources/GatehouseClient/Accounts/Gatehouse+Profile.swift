@@ -86,8 +86,7 @@ extension Gatehouse {
         report(.userChanged(user))
         do {
             // Another sign-in's session stays in the store, where the next refresh finds it.
-            if case .overtaken(var other) = try await store(session, inPlaceOf: session.renewal) {
-                other.user = user
+            if case .overtaken(let other) = try await store(session, inPlaceOf: session.renewal) {
                 if self.session?.generation == other.generation { self.session = other }
             }
         } catch {

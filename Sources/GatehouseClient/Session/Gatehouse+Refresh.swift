@@ -71,9 +71,6 @@ extension Gatehouse {
         for _ in 0..<4 {
             do {
                 let new = try await requestTokens(session)
-                try checkGeneration(session)
-                retry.succeeded()
-                endOfToken = (new.accessToken, clock.uptime + new.lifetime)
                 return try await adopt(new, after: session)
             } catch let error as GatehouseError {
                 guard case .wrongCredentials(let refusal) = error else { throw failed(error, session) }
@@ -120,6 +117,11 @@ extension Gatehouse {
 
     private func adopt(_ new: StoredSession, after session: StoredSession) async throws -> StoredSession {
         try checkGeneration(session)
+        retry.succeeded()
+        endOfToken = (new.accessToken, clock.uptime + new.lifetime)
+        var new = new
+        // The user may have been changed while the gateway was asked.
+        if new.user == session.user, let user = self.session?.user { new.user = user }
         // In memory first: if the store fails, or the app ends now, the session goes on all the same.
         use(new)
         do {

@@ -59,6 +59,8 @@ extension Gatehouse {
             if sent == nil, session?.generation != new.generation { return .replaced(stored) }
             var next = item ?? StoredItem(deviceID: UUID().uuidString.lowercased())
             next.session = new
+            // The user that is in use: it may have been changed meanwhile.
+            if let session, session.generation == new.generation { next.session?.user = session.user }
             let data = try Self.encoded(next)
             if try await store.replace(stored, with: data) {
                 (stored, item) = (data, next)
@@ -67,7 +69,13 @@ extension Gatehouse {
             let found = try await store.read()
             if let sent {
                 let decoded = Self.decoded(found)
-                guard let other = decoded?.session, other.generation == new.generation else { return .replaced(found) }
+                guard var other = decoded?.session, other.generation == new.generation else { return .replaced(found) }
+                if let session, session.generation == new.generation {
+                    // A change of the user stays: this process's, or else the other one's.
+                    if session.user != item?.session?.user { other.user = session.user }
+                    self.session?.user = other.user
+                    become(.signedIn(other.user, isFresh: remaining(session) > 0))
+                }
                 item = decoded
                 if other.renewal != sent, other.renewal != new.renewal, other.expiresAt >= new.expiresAt {
                     stored = found
