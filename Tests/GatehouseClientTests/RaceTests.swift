@@ -101,6 +101,19 @@ struct RaceTests {
         #expect(scene.gateway.openSessions.isEmpty)
     }
 
+    @Test("A sign-out whose task is cancelled ends the session at the gateway too")
+    func cancelledSignOut() async throws {
+        let scene = Scene()
+        let client = try await scene.signedIn()
+        let signOut = Task {
+            while !Task.isCancelled { await Task.yield() }
+            return await client.signOut()
+        }
+        signOut.cancel()
+        #expect(await signOut.value)
+        #expect(scene.gateway.openSessions.isEmpty)
+    }
+
     @Test("A sign-out while new tokens are being stored leaves none in the store", arguments: [false, true])
     func signOutWhileStoring(_ isWritten: Bool) async throws {
         let store = HeldStore()

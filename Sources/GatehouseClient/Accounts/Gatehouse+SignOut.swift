@@ -1,10 +1,10 @@
 extension Gatehouse {
     /// Signs the user out. This device is signed out at once, also offline, and the store is emptied before the gateway
-    /// is asked.
+    /// is asked. The gateway is asked also if the calling task is cancelled.
     ///
     /// - Parameter everywhere: whether all sessions of the user end.
-    /// - Returns: whether the gateway has ended the session, or all of them. If it could not be reached, the session's
-    ///   tokens are gone from here and live on there until they expire. A session that had ended before, or whose newest
+    /// - Returns: whether the gateway has ended the session, or all of them. After any failure the session's tokens are
+    ///   gone from here; the gateway may take them until they expire. A session that had ended before, or whose newest
     ///   token is another one, ends no others. While the stored session cannot be read, it stays.
     @discardableResult
     public func signOut(everywhere: Bool = false) async -> Bool {
@@ -26,7 +26,8 @@ extension Gatehouse {
             path: "logout", kind: session.kind, body: body,
             bearer: session.kind == .apple ? session.accessToken : nil, repeats: configuration.signInRetries)
         do {
-            let _: Done = try await send(call)
+            // Its own task: nothing here could send it later.
+            try await Task { let _: Done = try await send(call) }.value
             return true
         } catch GatehouseError.wrongCredentials {
             return !everywhere  // ended before, and the others go on
