@@ -56,6 +56,19 @@ struct RequestTests {
         }
     }
 
+    @Test("A redirect that keeps a body which is a stream is handed on", arguments: [301, 302, 307, 308])
+    func streamRedirect(_ status: Int) async throws {
+        let scene = Scene()
+        let (client, transport) = try await signedIn(scene)
+        scene.gateway.inject(.response(status: status, body: "", headers: ["Location": "/echo"]), at: "/old")
+        var request = client.request("/old")
+        request.httpMethod = "PUT"
+        request.httpBodyStream = InputStream(data: Data("body".utf8))
+        let sent = transport.requests.count
+        #expect(try await client.data(for: request).1.statusCode == status)
+        #expect(transport.requests.count == sent + 1)
+    }
+
     @Test("Redirects in a circle end")
     func circle() async throws {
         let scene = Scene()

@@ -111,15 +111,14 @@ extension URLRequest {
         var next = self
         next.url = target
         switch response.statusCode {
-        case 307, 308:
-            guard httpBodyStream == nil else { return nil }
         case 303 where httpMethod != "HEAD", 301 where httpMethod == "POST", 302 where httpMethod == "POST":
             next.httpMethod = "GET"
             next.httpBody = nil
             next.httpBodyStream = nil
             next.setValue(nil, forHTTPHeaderField: "Content-Type")
             next.setValue(nil, forHTTPHeaderField: "Content-Length")
-        case 301, 302, 303: break
+        case 301, 302, 303, 307, 308:
+            guard httpBodyStream == nil else { return nil }
         default: return nil
         }
         return next
