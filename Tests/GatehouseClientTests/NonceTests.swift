@@ -1,3 +1,5 @@
+import Foundation
+import GatehouseClientTesting
 import Testing
 
 @testable import GatehouseClient
@@ -16,4 +18,39 @@ struct NonceTests {
             ),
         ])
     func hashed(raw: String, hash: String) { #expect(AppleNonce(raw: raw).hashed == hash) }
+
+    @Test("A button shows the gateway's nonce again after a cancelled dialogue, and not after its use or its end")
+    func button() {
+        let own = AppleNonce(raw: "the app's")
+        var prepared = AppleNonce(raw: "the gateway's")
+        prepared.endsAt = 300
+        var nonces = ButtonNonces()
+        #expect(nonces.next(or: own, at: 0) == own)
+        nonces.prepared = prepared
+        #expect(nonces.next(or: own, at: 0) == prepared)
+        #expect(nonces.next(or: own, at: 299) == prepared)
+        #expect(nonces.use() == prepared)
+        #expect(nonces.use() == nil)
+        #expect(nonces.next(or: own, at: 299) == own)
+        nonces.prepared = prepared
+        #expect(nonces.next(or: own, at: 300) == own)
+    }
+
+    @Test("A nonce that the button gets while a dialogue is shown stays for the next one")
+    func preparedMeanwhile() {
+        let nonces = ["first", "second"].map(AppleNonce.init(raw:))
+        var button = ButtonNonces()
+        button.prepared = nonces[0]
+        #expect(button.next(or: AppleNonce(raw: "own"), at: 0) == nonces[0])
+        button.prepared = nonces[1]
+        #expect(button.use() == nonces[0])
+        #expect(button.next(or: AppleNonce(raw: "own"), at: 0) == nonces[1])
+    }
+
+    @Test("The gateway's nonce ends when the response says")
+    func end() async throws {
+        let scene = Scene()
+        let nonce = try await scene.client().appleNonceFromGateway()
+        #expect(nonce.endsAt == scene.clock.uptime + 300)
+    }
 }

@@ -6,6 +6,8 @@ public struct AppleNonce: Sendable, Hashable {
     public let raw: Secret
     /// The lowercase hexadecimal SHA-256 of `raw`, for the request's `nonce`.
     public let hashed: String
+    /// The uptime at which the gateway stops taking it; nil for one that the app has made.
+    var endsAt: TimeInterval?
 
     public init(raw: String) {
         self.raw = Secret(raw)
@@ -40,9 +42,12 @@ extension Gatehouse {
 
     /// A nonce that the gateway has made, for gateways with `server_nonce: required`.
     public func appleNonceFromGateway() async throws -> AppleNonce {
-        struct Response: Decodable { var nonce: Secret }
-        let response: Response = try await send(AccountCall(path: "apple/nonce", kind: .apple))
-        return AppleNonce(raw: response.nonce.text)
+        let before = clock.uptime
+        let response: JSONValue = try await send(AccountCall(path: "apple/nonce", kind: .apple))
+        guard let raw = response["nonce"]?.text else { throw GatehouseError.unexpectedResponse(status: 200) }
+        var nonce = AppleNonce(raw: raw)
+        if case .number(let seconds)? = response["expires_in"] { nonce.endsAt = before + seconds }
+        return nonce
     }
 
     /// Signs a user in with Apple's credential.

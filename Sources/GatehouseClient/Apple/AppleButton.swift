@@ -1,28 +1,25 @@
+import Foundation
+
 #if canImport(AuthenticationServices)
     public import AuthenticationServices
-    import Foundation
 
     /// The two closures of SwiftUI's `SignInWithAppleButton`.
     @MainActor
     public final class AppleButton {
         private let gatehouse: Gatehouse
-        private var prepared: AppleNonce?
-        /// Of the request that the system shows.
-        private var nonce: AppleNonce?
+        private var nonces = ButtonNonces()
 
         public init(_ gatehouse: Gatehouse) { self.gatehouse = gatehouse }
 
-        /// Gets a nonce from a gateway with `server_nonce: required`. Call it when the button appears, and after each
-        /// sign-in.
-        public func prepare() async throws { prepared = try await gatehouse.appleNonceFromGateway() }
+        /// Gets a nonce from a gateway with `server_nonce: required`. Call it when the button appears, after each sign-in,
+        /// and while the button is shown before the nonce ends: after 5 minutes, unless the gateway has another setting.
+        /// A nonce whose dialogue was cancelled is used again.
+        public func prepare() async throws { nonces.prepared = try await gatehouse.appleNonceFromGateway() }
 
         /// Asks Apple for the name and the e-mail address, with the hash of a nonce that is used once.
         public func configure(_ request: ASAuthorizationAppleIDRequest) {
-            let nonce = prepared ?? gatehouse.makeAppleNonce()
-            self.nonce = nonce
-            prepared = nil
             request.requestedScopes = [.fullName, .email]
-            request.nonce = nonce.hashed
+            request.nonce = nonces.next(or: gatehouse.makeAppleNonce(), at: gatehouse.clock.uptime).hashed
         }
 
         /// Signs the user in with Apple's result.
@@ -37,10 +34,10 @@
             } catch let error as ASAuthorizationError where error.code == .canceled {
                 return nil
             }
-            guard let apple = authorization.credential as? ASAuthorizationAppleIDCredential, let nonce,
-                let token = apple.identityToken.flatMap({ String(data: $0, encoding: .utf8) })
+            guard let apple = authorization.credential as? ASAuthorizationAppleIDCredential,
+                let token = apple.identityToken.flatMap({ String(data: $0, encoding: .utf8) }),
+                let nonce = nonces.use()
             else { throw ASAuthorizationError(.invalidResponse) }
-            self.nonce = nil
             let name = apple.fullName.map { PersonNameComponentsFormatter().string(from: $0) }
             let credential = AppleCredential(
                 identityToken: token,
@@ -50,3 +47,26 @@
         }
     }
 #endif
+
+/// The nonces of an `AppleButton`.
+struct ButtonNonces {
+    /// The gateway's, until it is used.
+    var prepared: AppleNonce?
+    /// Of the request that the system shows.
+    private var shown: AppleNonce?
+
+    /// The nonce of the next request: the prepared one, or `own` if there is none that is still good.
+    mutating func next(or own: AppleNonce, at uptime: TimeInterval) -> AppleNonce {
+        if let end = prepared?.endsAt, end <= uptime { prepared = nil }
+        let nonce = prepared ?? own
+        shown = nonce
+        return nonce
+    }
+
+    /// The nonce of the request that Apple has granted; nil if there is none.
+    mutating func use() -> AppleNonce? {
+        defer { shown = nil }
+        if prepared == shown { prepared = nil }
+        return shown
+    }
+}
