@@ -37,7 +37,7 @@ extension Gatehouse {
         try await exchange(request, uploading: file, transport.data)
     }
 
-    /// As ``data(for:)``, with the response's body as it comes.
+    /// As ``data(for:)``, with the response's body as it comes. Pieces are in memory until they are read.
     public func bytes(for request: URLRequest) async throws -> (ResponseBody, HTTPURLResponse) {
         try await exchange(request, uploading: nil, transport.send)
     }

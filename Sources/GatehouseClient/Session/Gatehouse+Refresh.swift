@@ -1,7 +1,7 @@
 import Foundation
 
 extension Gatehouse {
-    /// Refreshes the tokens now, however long they are still good for.
+    /// Refreshes the tokens now, however long they are still good for, and without the pause after a failure.
     ///
     /// - Throws: ``GatehouseError``.
     public func refresh() async throws {
