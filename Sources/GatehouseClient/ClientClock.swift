@@ -6,13 +6,10 @@ public protocol ClientClock: Sendable {
     var now: Date { get }
     /// Seconds of a clock that nobody sets, and that counts on while the device sleeps.
     var uptime: TimeInterval { get }
-    /// Waits.
-    ///
     /// - Throws: `CancellationError`.
     func pause(seconds: TimeInterval) async throws
 }
 
-/// The system's clocks.
 public struct SystemClock: ClientClock {
     public init() {}
 

@@ -5,7 +5,6 @@ import Foundation
 /// Make one for each gateway and keep it. Several processes may share the store; their refreshes agree without a lock,
 /// since the gateway gives the same successor to all of them.
 public actor Gatehouse {
-    /// Fixed when the client is made.
     public nonisolated let configuration: Configuration
     let store: any SessionStore
     let transport: any Transport

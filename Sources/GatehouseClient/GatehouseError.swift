@@ -20,7 +20,6 @@ public enum GatehouseError: Error, Sendable, Equatable {
     case tooManyTries(until: Date?, GatewayError)
     /// The gateway, or the identity provider behind it, is away for now.
     case unavailable(until: Date?, GatewayError)
-    /// Nobody is signed in.
     case signedOut(SignOutReason)
     /// The device has not been unlocked since it started, so that the stored session cannot be read. It stays.
     case deviceLocked

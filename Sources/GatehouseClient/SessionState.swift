@@ -8,7 +8,6 @@ public enum SessionState: Sendable, Hashable {
     case signedIn(User, isFresh: Bool)
     case signedOut(SignOutReason)
 
-    /// The user that is signed in; nil if nobody is.
     public var user: User? { if case .signedIn(let user, _) = self { user } else { nil } }
 }
 
@@ -20,7 +19,6 @@ public enum SignOutReason: Sendable, Hashable {
     case requested
     /// The gateway ended the session or does not know it, for its own reason: expired, revoked, or used by two parties.
     case ended(GatewayError)
-    /// The user was deleted.
     case userDeleted
     /// Another process that shares the store signed out, or signed another user in.
     case elsewhere

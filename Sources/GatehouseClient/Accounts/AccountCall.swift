@@ -3,7 +3,6 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// A call of the gateway's client API.
 struct AccountCall: Sendable {
     enum Method: String, Sendable { case get = "GET", post = "POST", patch = "PATCH", delete = "DELETE" }
 
@@ -27,8 +26,6 @@ extension Gatehouse {
     private static let longestResponse = 4 << 20
 
     /// Sends a call and decodes its response.
-    ///
-    /// - Throws: ``GatehouseError``, `CancellationError`.
     func send<Response: Decodable>(_ call: AccountCall) async throws -> Response {
         let (data, response) = try await exchange(call)
         return try decoded(data, response)
@@ -45,8 +42,6 @@ extension Gatehouse {
     }
 
     /// Sends a call. The response is one of 2xx.
-    ///
-    /// - Throws: ``GatehouseError``, `CancellationError`.
     func exchange(_ call: AccountCall) async throws -> (Data, HTTPURLResponse) {
         let request = try request(for: call)
         var sent = 0

@@ -5,11 +5,8 @@ public struct Challenge: Sendable, Hashable, Decodable {
         public let rawValue: String
         public init(rawValue: String) { self.rawValue = rawValue }
 
-        /// A code that came by SMS.
         public static let smsCode = Kind(rawValue: "SMS_MFA")
-        /// A code that the authenticator app shows.
         public static let authenticatorCode = Kind(rawValue: "SOFTWARE_TOKEN_MFA")
-        /// A code that came by e-mail.
         public static let emailCode = Kind(rawValue: "EMAIL_OTP")
         /// A code that came by SMS, in place of a password.
         public static let smsOneTimeCode = Kind(rawValue: "SMS_OTP")
@@ -18,7 +15,6 @@ public struct Challenge: Sendable, Hashable, Decodable {
         public static let selectSecondFactor = Kind(rawValue: "SELECT_MFA_TYPE")
         /// A choice among `Challenge.methods`.
         public static let selectChallenge = Kind(rawValue: "SELECT_CHALLENGE")
-        /// A second factor must be set up.
         public static let secondFactorSetup = Kind(rawValue: "MFA_SETUP")
         public static let password = Kind(rawValue: "PASSWORD")
         public static let passkey = Kind(rawValue: "WEB_AUTHN")
@@ -49,7 +45,6 @@ public struct Challenge: Sendable, Hashable, Decodable {
     public var methods: [String] { parameters["methods"]?.texts ?? [] }
 }
 
-/// The answer to a ``Challenge``.
 public enum ChallengeAnswer: Sendable {
     case code(String)
     case password(String)

@@ -2,7 +2,6 @@ import Foundation
 
 /// A nonce of a sign-in with Apple: the raw one for the gateway, its hash for Apple.
 public struct AppleNonce: Sendable, Hashable {
-    /// For the gateway.
     public let raw: Secret
     /// The lowercase hexadecimal SHA-256 of `raw`, for the request's `nonce`.
     public let hashed: String
@@ -19,7 +18,6 @@ public struct AppleNonce: Sendable, Hashable {
 public struct AppleCredential: Sendable {
     public var identityToken: Secret
     public var authorizationCode: Secret?
-    /// Apple's identifier of the user.
     public var userIdentifier: String?
     /// Only with the first sign-in.
     public var name: String?

@@ -1,6 +1,5 @@
 import Foundation
 
-/// The user's second factors.
 public struct SecondFactors: Sendable, Hashable, Decodable {
     /// Those that a sign-in asks for, such as `SOFTWARE_TOKEN_MFA`.
     public let enabled: [String]
@@ -9,7 +8,6 @@ public struct SecondFactors: Sendable, Hashable, Decodable {
     public let available: [String]
 }
 
-/// The key of an authenticator app.
 public struct AuthenticatorKey: Sendable, Hashable, Decodable {
     /// In Base32, for typing.
     public let secret: Secret
@@ -22,7 +20,6 @@ public struct AuthenticatorKey: Sendable, Hashable, Decodable {
     }
 }
 
-/// A passkey of the user.
 public struct Passkey: Sendable, Hashable, Decodable {
     public let id: String
     public let name: String?
@@ -69,8 +66,7 @@ extension Gatehouse {
 
     public func passkeys() async throws -> [Passkey] {
         struct Response: Decodable { var passkeys: [Passkey] }
-        let response: Response = try await authorized(.get, "me/passkeys")
-        return response.passkeys
+        return try await (authorized(.get, "me/passkeys") as Response).passkeys
     }
 
     public func deletePasskey(_ id: String) async throws {

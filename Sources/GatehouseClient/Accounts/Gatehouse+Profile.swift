@@ -1,4 +1,3 @@
-/// Where the user can be reached.
 public enum Contact: String, Sendable {
     case email
     case phoneNumber = "phone_number"
@@ -56,15 +55,13 @@ extension Gatehouse {
     public func change(_ contact: Contact, to new: String, password: String? = nil) async throws -> CodeDelivery {
         var body = [contact.rawValue: JSONValue.string(new)]
         body["current_password"] = password.map { .string($0) }
-        let response: DeliveryResponse = try await authorized(.post, contact.path, body: body)
-        return response.delivery
+        return try await (authorized(.post, contact.path, body: body) as DeliveryResponse).delivery
     }
 
     /// Sends the code of a change again, or one for an address or number that is not verified.
     @discardableResult
     public func resendCode(for contact: Contact) async throws -> CodeDelivery {
-        let response: DeliveryResponse = try await authorized(.post, contact.path + "/resend", body: [:])
-        return response.delivery
+        try await (authorized(.post, contact.path + "/resend", body: [:]) as DeliveryResponse).delivery
     }
 
     /// Ends a change with the code from the message.

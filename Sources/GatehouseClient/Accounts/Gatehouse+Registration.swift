@@ -1,4 +1,3 @@
-/// Where a code was sent.
 public struct CodeDelivery: Sendable, Hashable, Decodable {
     /// Masked, such as `b***@e***`.
     public let destination: String?
@@ -21,7 +20,6 @@ public struct Registration: Sendable, Hashable, Decodable {
     }
 }
 
-/// A response that says where a code went.
 struct DeliveryResponse: Decodable { var delivery: CodeDelivery }
 
 extension Gatehouse {
@@ -63,9 +61,8 @@ extension Gatehouse {
     }
 
     private func sentCode(_ path: String, _ name: AccountName) async throws -> CodeDelivery {
-        let response: DeliveryResponse = try await send(
-            AccountCall(path: path, body: [name.member.name: name.member.value]))
-        return response.delivery
+        let call = AccountCall(path: path, body: [name.member.name: name.member.value])
+        return try await (send(call) as DeliveryResponse).delivery
     }
 
     /// Sets a new password with the code from the message.
@@ -76,7 +73,6 @@ extension Gatehouse {
         let _: Done = try await send(AccountCall(path: "reset-password", body: body))
     }
 
-    /// Changes the signed-in user's password.
     public func changePassword(from current: String, to new: String) async throws {
         let _: Done = try await authorized(
             .post, "change-password", body: ["current_password": .string(current), "new_password": .string(new)])

@@ -1,4 +1,3 @@
-/// One of the user's sessions.
 public struct UserSession: Sendable, Hashable, Decodable {
     public let id: String
     /// Whether it is this device's.
@@ -7,9 +6,8 @@ public struct UserSession: Sendable, Hashable, Decodable {
     public let model: String?
     public let platform: String?
     public let appVersion: String?
-    /// In the form of RFC 3339.
+    /// In the form of RFC 3339, as ``lastUsedAt``.
     public let signedInAt: String
-    /// In the form of RFC 3339.
     public let lastUsedAt: String
 
     private enum CodingKeys: String, CodingKey {
@@ -23,11 +21,9 @@ public struct UserSession: Sendable, Hashable, Decodable {
 }
 
 extension Gatehouse {
-    /// The user's sessions on all devices.
     public func sessions() async throws -> [UserSession] {
         struct Response: Decodable { var sessions: [UserSession] }
-        let response: Response = try await authorized(.get, "me/sessions")
-        return response.sessions
+        return try await (authorized(.get, "me/sessions") as Response).sessions
     }
 
     /// Ends one of the user's sessions. Ending this device's own signs out.

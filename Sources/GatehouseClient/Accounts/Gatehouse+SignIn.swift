@@ -20,13 +20,11 @@ public enum AccountName: Sendable, Hashable, ExpressibleByStringLiteral {
     }
 }
 
-/// The result of a step of a sign-in.
 public enum SignInStep: Sendable {
     case signedIn(User)
     /// The user must take one more step: answer it with ``Gatehouse/answer(_:with:)``.
     case challenge(Challenge)
 
-    /// The user; nil if one more step is needed.
     public var user: User? { if case .signedIn(let user) = self { user } else { nil } }
 }
 
@@ -58,8 +56,6 @@ extension Gatehouse {
         return try await step(call)
     }
 
-    /// Answers a challenge of a sign-in.
-    ///
     /// - Throws: ``GatehouseError``. After ``GatehouseError/codeRefused(_:)`` the same challenge can be answered again.
     @discardableResult
     public func answer(_ challenge: Challenge, with answer: ChallengeAnswer) async throws -> SignInStep {

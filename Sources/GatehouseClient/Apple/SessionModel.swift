@@ -8,28 +8,23 @@
     public final class SessionModel {
         /// `.restoring` until the stored session has been read.
         public private(set) var state = SessionState.restoring
-        /// The user that is signed in; nil if nobody is.
         public var user: User? { state.user }
         public var isSignedIn: Bool { user != nil }
-        @ObservationIgnored private var restoring: Task<Void, any Error>?
-        @ObservationIgnored private var following: Task<Void, Never>?
+        @ObservationIgnored private var tasks: [Task<Void, any Error>] = []
 
         /// Restores the session, each second until the store can be read, and follows it as long as the model lives.
         public init(_ gatehouse: Gatehouse) {
-            restoring = Task {
-                while await gatehouse.restore() == .locked { try await gatehouse.clock.pause(seconds: 1) }
-            }
-            following = Task { [weak self] in
-                for await state in await gatehouse.states {
-                    guard let self else { return }
-                    self.state = state
-                }
-            }
+            tasks = [
+                Task { while await gatehouse.restore() == .locked { try await gatehouse.clock.pause(seconds: 1) } },
+                Task { [weak self] in
+                    for await state in await gatehouse.states {
+                        guard let self else { return }
+                        self.state = state
+                    }
+                },
+            ]
         }
 
-        deinit {
-            restoring?.cancel()
-            following?.cancel()
-        }
+        deinit { for task in tasks { task.cancel() } }
     }
 #endif

@@ -20,8 +20,6 @@ extension Gatehouse {
     }
 
     /// Removes a session from the store, also the next tokens that are being stored. Another sign-in's session stays.
-    ///
-    /// - Throws: ``StoreFailure``.
     private func remove(_ session: StoredSession) async throws {
         for _ in 0..<8 {
             guard var next = item else { return }
@@ -51,8 +49,6 @@ extension Gatehouse {
     }
 
     /// Removes what an earlier sign-out could not remove.
-    ///
-    /// - Throws: ``StoreFailure``.
     func removeEnded() async throws {
         guard session == nil, let old = item?.session else { return }
         try await remove(old)
@@ -72,8 +68,6 @@ extension Gatehouse {
     }
 
     /// The sessions in the store that are over, as far as their removal failed.
-    ///
-    /// - Throws: ``StoreFailure``.
     func notedSignOuts() async throws -> Set<UUID> {
         guard let noted = try await store.signOuts?.read() else { return [] }
         // Nothing but this client writes there: other text is no note.

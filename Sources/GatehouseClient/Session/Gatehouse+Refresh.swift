@@ -12,7 +12,6 @@ extension Gatehouse {
     /// A session whose access token is good, refreshed if it ends soon.
     ///
     /// - Parameter refused: a token that the gateway does not take any more.
-    /// - Throws: ``GatehouseError``.
     func validSession(refusing refused: Secret? = nil) async throws -> StoredSession {
         await storeUnstored()
         let session = try await currentSession()
@@ -70,8 +69,7 @@ extension Gatehouse {
         // A few turns: each begins with a token that another process has stored since the last.
         for _ in 0..<4 {
             do {
-                let new = try await requestTokens(session)
-                return try await adopt(new, after: session)
+                return try await adopt(requestTokens(session), after: session)
             } catch let error as GatehouseError {
                 guard case .wrongCredentials(let refusal) = error else { throw failed(error, session) }
                 guard let newer = try await overtaking(session) else {
@@ -172,7 +170,6 @@ extension Gatehouse {
         return error
     }
 
-    /// - Parameter members: further members of the body.
     func requestTokens(
         _ session: StoredSession, adding members: [String: JSONValue] = [:]
     ) async throws -> StoredSession {

@@ -69,8 +69,6 @@ extension Gatehouse {
         }
     }
 
-    /// The session in use.
-    ///
     /// - Throws: ``GatehouseError/signedOut(_:)``, and ``unreadable``.
     func currentSession() async throws -> StoredSession {
         await restore()

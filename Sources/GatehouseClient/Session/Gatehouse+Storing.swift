@@ -1,7 +1,6 @@
 import Foundation
 
 extension Gatehouse {
-    /// The result of storing a session.
     enum Storing {
         case stored
         /// Another process has stored a later one of the same sign-in.
@@ -13,7 +12,6 @@ extension Gatehouse {
     /// Stores the session in use, or notes that it is to be stored with the next use.
     ///
     /// - Parameter sent: the token that the refresh showed; nil for a sign-in.
-    /// - Throws: ``StoreFailure``.
     func persist(_ new: StoredSession, inPlaceOf sent: Secret?) async throws -> Storing {
         // A sign-in that could not be stored replaces whatever is there.
         let sent = isUnstoredSignIn ? nil : sent
@@ -49,9 +47,6 @@ extension Gatehouse {
     }
 
     /// Stores a new sign-in's session, whatever was stored, or the next tokens of one that goes on.
-    ///
-    /// - Parameter sent: the token that the refresh showed; nil for a sign-in.
-    /// - Throws: ``StoreFailure``.
     func store(_ new: StoredSession, inPlaceOf sent: Secret?) async throws -> Storing {
         // Others write at most a few times: each of them ends the loop for this process or is behind it.
         for _ in 0..<8 {

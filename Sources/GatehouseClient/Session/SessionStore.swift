@@ -27,6 +27,5 @@ extension SessionStore {
 public enum StoreFailure: Error, Sendable, Hashable {
     /// The device has not been unlocked since it started, or is locked now.
     case locked
-    /// Any other reason.
     case failed(String)
 }

@@ -2,7 +2,6 @@
 public struct Secret: Sendable, Hashable, Codable, CustomStringConvertible, CustomDebugStringConvertible,
     CustomReflectable
 {
-    /// The text itself.
     public let text: String
 
     public init(_ text: String) { self.text = text }
