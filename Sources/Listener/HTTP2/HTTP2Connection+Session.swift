@@ -86,7 +86,7 @@ extension HTTP2Connection: HTTP2SessionReceiver {
     func dataWasWritten(_ id: Int32, _ count: Int) {
         budget.dataFrameWasSent()
         guard let stream = stream(id) else { return }
-        if waitingStreams > 0 { stream.bodyWasSent(count, at: connections.now) }
+        if downloads.areAwaited { stream.bodyWasSent(count, at: connections.now) }
         if stream.hasRoomAgain() { drained.append(stream) }
     }
 

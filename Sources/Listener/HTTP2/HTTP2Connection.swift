@@ -51,12 +51,10 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
     private var held: [HTTP2Stream] = []
     /// Streams whose service waits, and that have room again.
     var drained: [HTTP2Stream] = []
-    /// Of bodies that clients send, and of responses that they take.
+    /// Of bodies that the client sends.
     var uploads: SharedRate
-    private(set) var downloads: SharedRate
-    private(set) var waitingStreams = 0
-    /// The bytes that the client had acknowledged at the last look.
-    private var acknowledgedBytes: UInt64 = 0
+    /// Of responses that it takes.
+    private(set) var downloads: HTTP2Downloads
     /// The error that GOAWAY was written with.
     var errorCode: UInt32 = 0
     private(set) var phase = Phase.open
@@ -103,7 +101,7 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
         // at once.
         closedStreams = HTTP2ClosedStreams(most: max(32, limits.streams))
         let rate = SharedRate(settings.leastRate, grace: settings.leastRateGrace)
-        (uploads, downloads) = (rate, rate)
+        (uploads, downloads) = (rate, HTTP2Downloads(rate))
         session = try HTTP2Session(
             HTTP2SessionLimits(settings.head, limits), leastPart: settings.tls == nil ? Self.leastPart : .max,
             receiver: self)
@@ -341,26 +339,17 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
 
     /// A stream begins to wait for its client to take what was written.
     func beginWaiting(at now: NIODeadline) {
-        waitingStreams += 1
-        downloads.join()
-        downloads.wait(at: now)
-        guard waitingStreams == 1 else { return }
-        acknowledgedBytes = context.flatMap { AcknowledgedBytes.of($0.channel) } ?? 0
+        if downloads.beginWaiting(at: now) { downloads.count(from: acknowledgedBytes ?? 0) }
     }
 
     /// Looks how much the client has taken of all streams.
     func measureDownloads(at now: NIODeadline) {
-        guard let context, let acknowledged = AcknowledgedBytes.of(context.channel), acknowledged > acknowledgedBytes
-        else { return }
-        downloads.moved(Int(clamping: acknowledged - acknowledgedBytes), at: now)
-        acknowledgedBytes = acknowledged
+        if let acknowledgedBytes { downloads.measure(acknowledgedBytes, at: now) }
     }
 
-    func endWaiting(at now: NIODeadline) {
-        waitingStreams -= 1
-        downloads.stopWaiting(at: now)
-        downloads.leave()
-    }
+    private var acknowledgedBytes: UInt64? { context.flatMap { AcknowledgedBytes.of($0.channel) } }
+
+    func endWaiting(at now: NIODeadline) { downloads.endWaiting(at: now) }
 
     // MARK: Output
 

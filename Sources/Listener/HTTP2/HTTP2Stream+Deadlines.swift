@@ -50,7 +50,7 @@ extension HTTP2Stream {
         let now = connections.now
         if reader.deadline <= now {
             connection.measureDownloads(at: now)
-            guard !reader.isExcused(by: connection.downloads, at: now) else { return }
+            guard !reader.isExcused(by: connection.downloads.rate, at: now) else { return }
             // A reset, so that the client does not mistake its part for the whole response.
             reset(.cancel)
         } else if rate.deadline <= now {
