@@ -87,7 +87,7 @@ extension HTTP2Connection: HTTP2SessionReceiver {
         budget.dataFrameWasSent()
         guard let stream = stream(id) else { return }
         if downloads.areAwaited { stream.bodyWasSent(count, at: connections.now) }
-        if stream.hasRoomAgain() { drained.append(stream) }
+        if stream.hasRoomAgain() { due.drained.append(stream) }
     }
 
     func endWasWritten(_ id: Int32) {

@@ -41,16 +41,7 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
     var closedStreams: HTTP2ClosedStreams
     /// The highest number of a stream whose head began to come.
     private var lastSeen: Int32 = 0
-    /// Streams that something came for in the present read. They get to know when it is over.
-    private var touched: [HTTP2Stream] = []
-    /// Streams whose response has ended, and is to be flushed.
-    private var settling: [HTTP2Stream] = []
-    /// Streams that are to be reset, and why.
-    private var resets: [(HTTP2Stream, HTTP2Error)] = []
-    /// Streams whose response's head waits until the client takes what was written before.
-    private var held: [HTTP2Stream] = []
-    /// Streams whose service waits, and that have room again.
-    var drained: [HTTP2Stream] = []
+    var due = HTTP2DueStreams()
     /// Of bodies that the client sends.
     var uploads: SharedRate
     /// Of responses that it takes.
@@ -120,7 +111,7 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
         closeStreams()
         self.context = nil
         session = nil
-        (touched, settling, resets, held, drained, latest) = ([], [], [], [], [], nil)
+        (due, latest) = (HTTP2DueStreams(), nil)
     }
 
     func channelInactive(context: ChannelHandlerContext) {
@@ -230,9 +221,7 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
         // An error of the connection is to be known before a request is begun.
         session.produceControl()
         guard !endIfFailed() else { return }
-        let due = touched
-        touched.removeAll(keepingCapacity: true)
-        for stream in due {
+        for stream in due.touched.takeAll() {
             stream.isTouched = false
             stream.readCompleted()
         }
@@ -245,7 +234,7 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
     func touch(_ stream: HTTP2Stream) {
         guard !stream.isTouched else { return }
         stream.isTouched = true
-        touched.append(stream)
+        due.touched.append(stream)
     }
 
     // MARK: Streams
@@ -268,7 +257,7 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
     func forget(_ stream: HTTP2Stream) {
         streams[stream.id] = nil
         if latest === stream { latest = nil }
-        if stream.isHeld { held.removeAll { $0 === stream } }
+        if stream.isHeld { due.held.removeAll { $0 === stream } }
         stream.close()
         service.streamClosed()
         guard streams.isEmpty else { return }
@@ -306,34 +295,31 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
     /// the limit of its streams.
     func takesHead(of stream: HTTP2Stream) -> Bool {
         guard !isWritable else { return true }
-        if !stream.isHeld { held.append(stream) }
+        if !stream.isHeld { due.held.append(stream) }
         return false
     }
 
     private func releaseHeads() {
-        guard isWritable, !held.isEmpty else { return }
-        let due = held
-        held.removeAll(keepingCapacity: true)
-        for stream in due { stream.releaseHead() }
+        guard isWritable else { return }
+        for stream in due.held.takeAll() { stream.releaseHead() }
     }
 
     func resumeBody(_ stream: Int32) { session?.resume(stream) }
 
     /// Resets a stream when what was written to it before has been sent.
     func reset(_ stream: HTTP2Stream, _ error: HTTP2Error) {
-        resets.append((stream, error))
+        due.resets.append((stream, error))
         scheduleFlush()
     }
 
     private func sendResets() {
-        guard !resets.isEmpty, let session else { return }
+        guard !due.resets.isEmpty, let session else { return }
         if isWritable { session.produce() } else { session.produceControl() }
-        for (stream, error) in resets {
+        for (stream, error) in due.resets.takeAll() {
             stream.dropOutput()
             // Its client may have been faster.
             if streams[stream.id] === stream { session.reset(stream.id, error) }
         }
-        resets.removeAll(keepingCapacity: true)
         session.produceControl()
     }
 
@@ -362,16 +348,14 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
 
     /// - Parameter stream: one whose response has ended.
     func scheduleFlush(settling stream: HTTP2Stream) {
-        settling.append(stream)
+        due.settling.append(stream)
         scheduleFlush()
     }
 
     func flushNow() {
         flushIsScheduled = false
         send()
-        let due = settling
-        settling.removeAll(keepingCapacity: true)
-        for stream in due { stream.exchanges?.settle() }
+        for stream in due.settling.takeAll() { stream.exchanges?.settle() }
         if phase == .closing, streams.isEmpty { end() }
     }
 
@@ -386,9 +370,7 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
             mustSend = false
             if endIfFailed() { return }
         } while writeOutput(context) && isWritable
-        let due = drained
-        drained.removeAll(keepingCapacity: true)
-        for stream in due where stream.hasRoomAgain() { stream.changeWritability(true) }
+        for stream in due.drained.takeAll() where stream.hasRoomAgain() { stream.changeWritability(true) }
     }
 
     /// - Returns: whether there was so much of it that there may be more.
