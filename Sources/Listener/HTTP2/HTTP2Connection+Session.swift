@@ -5,12 +5,6 @@ internal import NIOCore
 /// The session's reports and questions. None of them may call back into its reading or writing, so that whatever ends
 /// the connection waits until it has returned.
 extension HTTP2Connection: HTTP2SessionReceiver {
-    private func stream(_ id: Int32) -> HTTP2Stream? {
-        if let latest, latest.id == id { return latest }
-        latest = streams[id]
-        return latest
-    }
-
     // MARK: In
 
     func headBegins(_ id: Int32, areTrailers: Bool) {
@@ -24,7 +18,7 @@ extension HTTP2Connection: HTTP2SessionReceiver {
     }
 
     func headEnds(_ id: Int32, endStream: Bool) {
-        guard let head = reading.take(), let stream = stream(id) else { return }
+        guard let head = reading.take(), let stream = streams.find(id) else { return }
         touch(stream)
         do throws(HTTP1Fault) {
             guard !readsTrailers else {
@@ -42,13 +36,13 @@ extension HTTP2Connection: HTTP2SessionReceiver {
     }
 
     func body(_ id: Int32, _ part: ByteBuffer) {
-        guard let stream = stream(id) else { return }
+        guard let stream = streams.find(id) else { return }
         touch(stream)
         stream.receive(part)
     }
 
     func dataEnds(_ id: Int32, isEmpty: Bool, endStream: Bool) {
-        guard let stream = stream(id) else { return }
+        guard let stream = streams.find(id) else { return }
         touch(stream)
         if endStream {
             stream.receiveEnd()
@@ -64,13 +58,13 @@ extension HTTP2Connection: HTTP2SessionReceiver {
     func streamCloses(_ id: Int32) {
         guard let stream = streams[id] else { return }
         // GOAWAY closes streams as well, which their client learns as late as of a reset.
-        if stream.isOver || !stream.clientHasEnded { expectLate(id) } else { closedStreams.insert(id, .ended) }
+        if stream.isOver || !stream.clientHasEnded { expectLate(id) } else { streams.wasClosed(id, .ended) }
         forget(stream)
     }
 
     /// Frames that the client sends before it learns that the stream is closed are no error of its own.
     private func expectLate(_ id: Int32) {
-        closedStreams.insert(id, .reset)
+        streams.wasClosed(id, .reset)
         budget.streamWasReset(window: HTTP2SessionLimits.streamWindow)
     }
 
@@ -78,20 +72,22 @@ extension HTTP2Connection: HTTP2SessionReceiver {
 
     func nextBody(_ id: Int32, atMost most: Int) -> HTTP2BodyStep? {
         guard let session else { return nil }
-        return stream(id)?.nextBody(atMost: most, session)
+        return streams.find(id)?.nextBody(atMost: most, session)
     }
 
-    func takeBody(_ id: Int32, atMost most: Int) -> ByteBuffer { stream(id)?.takeBody(atMost: most) ?? ByteBuffer() }
+    func takeBody(_ id: Int32, atMost most: Int) -> ByteBuffer {
+        streams.find(id)?.takeBody(atMost: most) ?? ByteBuffer()
+    }
 
     func dataWasWritten(_ id: Int32, _ count: Int) {
         budget.dataFrameWasSent()
-        guard let stream = stream(id) else { return }
+        guard let stream = streams.find(id) else { return }
         if downloads.areAwaited { stream.bodyWasSent(count, at: connections.now) }
         if stream.hasRoomAgain() { due.drained.append(stream) }
     }
 
     func endWasWritten(_ id: Int32) {
-        if let session { stream(id)?.endWasWritten(session) }
+        if let session { streams.find(id)?.endWasWritten(session) }
     }
 
     func resetWasWritten(_ id: Int32, code: UInt32) {

@@ -35,12 +35,7 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
     var readsTrailers = false
     /// The `Authorization` that came last.
     var repeated = RepeatedField()
-    var streams: [Int32: HTTP2Stream] = [:]
-    /// The stream that was asked for last: mostly it is asked for again.
-    var latest: HTTP2Stream?
-    var closedStreams: HTTP2ClosedStreams
-    /// The highest number of a stream whose head began to come.
-    private var lastSeen: Int32 = 0
+    var streams: HTTP2StreamTable
     var due = HTTP2DueStreams()
     /// Of bodies that the client sends.
     var uploads: SharedRate
@@ -90,7 +85,7 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
         heads = HTTP2HeadWatch(settings)
         // Of a stream that was reset, what is still on its way is no error. A client may have all its uploads refused
         // at once.
-        closedStreams = HTTP2ClosedStreams(most: max(32, limits.streams))
+        streams = HTTP2StreamTable(mostClosed: max(32, limits.streams))
         let rate = SharedRate(settings.leastRate, grace: settings.leastRateGrace)
         (uploads, downloads) = (rate, HTTP2Downloads(rate))
         session = try HTTP2Session(
@@ -111,7 +106,7 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
         closeStreams()
         self.context = nil
         session = nil
-        (due, latest) = (HTTP2DueStreams(), nil)
+        due = HTTP2DueStreams()
     }
 
     func channelInactive(context: ChannelHandlerContext) {
@@ -121,9 +116,7 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
     }
 
     private func closeStreams() {
-        let open = streams.values
-        streams.removeAll()
-        for stream in open {
+        for stream in streams.takeAll() {
             stream.close()
             service.streamClosed()
         }
@@ -152,10 +145,7 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
             guard header.type == .data || header.type == .headers, header.stream > 0, !scanner.blockWasOpen else {
                 continue
             }
-            if header.stream > lastSeen {
-                if header.type == .headers { lastSeen = header.stream }
-                continue
-            }
+            guard streams.hasSeen(header) else { continue }
             // The frames before it decide on it.
             let frame = max(start, position - HTTP2FrameHeader.size)
             guard feed(bytes, start..<frame), admit(header) else { return }
@@ -191,19 +181,15 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
             sendResets()
             return !endIfFailed()
         }
-        switch closedStreams[header.stream] {
-        case .reset:
-            guard budget.takeLate(header) else {
-                fail(.enhanceYourCalm)
-                return false
-            }
-            return true
-        case .ended:
-            fail(.streamClosed)
-        case nil:
-            fail(header.type == .headers ? .protocolError : .streamClosed)
+        if let error = streams.error(ofLate: header) {
+            fail(error)
+            return false
         }
-        return false
+        guard budget.takeLate(header) else {
+            fail(.enhanceYourCalm)
+            return false
+        }
+        return true
     }
 
     /// - Returns: whether the client may have one more stream reset for an error of its own.
@@ -243,8 +229,7 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
         let stream = HTTP2Stream(id, settings, connection: self, connections: connections)
         stream.exchanges = makeExchanges(stream)
         stream.exchanges?.attach(isWritable: true)
-        streams[id] = stream
-        latest = stream
+        streams.insert(stream)
         service.streamOpened()
         if phase == .open { deadline = .distantFuture }
     }
@@ -255,8 +240,7 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
     }
 
     func forget(_ stream: HTTP2Stream) {
-        streams[stream.id] = nil
-        if latest === stream { latest = nil }
+        streams.remove(stream)
         if stream.isHeld { due.held.removeAll { $0 === stream } }
         stream.close()
         service.streamClosed()
@@ -413,7 +397,7 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
         guard phase != .ended else { return true }
         guard errorCode != 0 else { return false }
         if let error = HTTP2ConnectionError(rawValue: errorCode) { service.connectionFailed(error) }
-        for stream in streams.values { stream.connectionFailed() }
+        for stream in streams.all { stream.connectionFailed() }
         end()
         return true
     }
@@ -506,7 +490,7 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
     }
 
     func closeNow() {
-        let tunnels = streams.values.filter(\.isTunnel)
+        let tunnels = streams.all.filter(\.isTunnel)
         if !isClosing, !tunnels.isEmpty {
             isClosing = true
             for tunnel in tunnels { tunnel.closeTunnel() }
