@@ -9,25 +9,24 @@ extension HTTP2Connection: HTTP2SessionReceiver {
 
     func headBegins(_ id: Int32, areTrailers: Bool) {
         if !areTrailers { open(id) }
-        beginReading(areTrailers: areTrailers)
+        reading.begin(areTrailers: areTrailers)
     }
 
     func field(_ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) -> Bool {
-        unsafe readsTrailers
-            ? reading?.takeTrailer(name, value) != false : reading?.take(name, value, repeating: &repeated) != false
+        unsafe reading.take(name, value)
     }
 
     func headEnds(_ id: Int32, endStream: Bool) {
-        guard let head = reading.take(), let stream = streams.find(id) else { return }
+        guard let head = reading.end(), let stream = streams.find(id) else { return }
         touch(stream)
         do throws(HTTP1Fault) {
-            guard !readsTrailers else {
+            guard !reading.areTrailers else {
                 try head.finishTrailers()
                 return stream.trailersCame(nil, endStream: endStream)
             }
             stream.begin(try head.finish(), endStream: endStream)
         } catch {
-            if readsTrailers {
+            if reading.areTrailers {
                 stream.trailersCame(error, endStream: endStream)
             } else {
                 stream.refuse(error, endStream: endStream)

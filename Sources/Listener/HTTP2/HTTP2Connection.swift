@@ -1,4 +1,3 @@
-internal import HTTP1
 internal import HTTP2
 internal import NIOCore
 internal import Pipeline
@@ -21,7 +20,6 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
     }
 
     let settings: ListenerSettings
-    private let scheme: String
     private let peer: String
     let service: any RequestService
     let connections: ConnectionSet
@@ -30,11 +28,7 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
     private var scanner = HTTP2FrameScanner()
     var budget: HTTP2FrameBudget
     private var heads: HTTP2HeadWatch
-    /// The head or trailers whose fields are coming.
-    var reading: HTTP2HeadReader?
-    var readsTrailers = false
-    /// The `Authorization` that came last.
-    var repeated = RepeatedField()
+    var reading: HTTP2HeadReading
     var streams: HTTP2StreamTable
     var due = HTTP2DueStreams()
     /// Of bodies that the client sends.
@@ -76,13 +70,13 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
         peer: String, scheme: String, makeExchanges: @escaping (HTTP2Stream) -> ExchangeHandler
     ) throws {
         self.settings = settings
-        self.scheme = scheme
         self.peer = peer
         self.service = service
         self.connections = connections
         self.makeExchanges = makeExchanges
         budget = HTTP2FrameBudget(limits)
         heads = HTTP2HeadWatch(settings)
+        reading = HTTP2HeadReading(limits: settings.head, scheme: scheme)
         // Of a stream that was reset, what is still on its way is no error. A client may have all its uploads refused
         // at once.
         streams = HTTP2StreamTable(mostClosed: max(32, limits.streams))
@@ -232,11 +226,6 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
         streams.insert(stream)
         service.streamOpened()
         if phase == .open { deadline = .distantFuture }
-    }
-
-    func beginReading(areTrailers: Bool) {
-        reading = HTTP2HeadReader(limits: settings.head, scheme: scheme)
-        readsTrailers = areTrailers
     }
 
     func forget(_ stream: HTTP2Stream) {
@@ -459,7 +448,7 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
         switch phase {
         case .open where !isResting:
             isResting = true
-            repeated.forget()
+            reading.forget()
             session?.rest()
             deadline = deadline + (settings.keepAliveTimeout - briefWait)
         case .open, .announced: refuseMore()
