@@ -8,17 +8,6 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    enum Phase {
-        case open
-        /// The first GOAWAY is out, which refuses nothing yet; when the PING behind it has come back, the client
-        /// knows that it is to open no more streams (RFC 9113 §6.8).
-        case announced
-        /// The second GOAWAY is out. Requests that have begun are finished.
-        case closing
-        /// Nothing more is sent; input is read and thrown away for a little, so that no reset overtakes the GOAWAY.
-        case ended
-    }
-
     let settings: ListenerSettings
     private let peer: String
     let service: any RequestService
@@ -37,28 +26,20 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
     private(set) var downloads: HTTP2Downloads
     /// The error that GOAWAY was written with.
     var errorCode: UInt32 = 0
-    private(set) var phase = Phase.open
+    private var life: HTTP2ConnectionLife
     private var context: ChannelHandlerContext?
     private var isWritable = true
     private var flushIsScheduled = false
     private var isSending = false
     /// Something is to be sent even if the client reads nothing.
     private var mustSend = false
-    /// It is idle, and has forgotten what requests had in common.
-    private var isResting = true
-    /// The client has sent GOAWAY.
-    private var clientLeaves = false
     /// It has been told to close, and waits for its WebSockets.
     private var isClosing = false
 
     var setIndex = -1
-    var nextDeadline: NIODeadline { min(deadline, heads.deadline, lingering.deadline) }
-    private var deadline = NIODeadline.distantFuture
-    private var lingering = Lingering()
+    var nextDeadline: NIODeadline { min(life.deadline, heads.deadline) }
+    var phase: HTTP2ConnectionLife.Phase { life.phase }
 
-    /// How long a connection that has nothing more for its client may last, whatever keeps it from being closed.
-    private static let farewell = TimeAmount.seconds(2)
-    private static let announcement = TimeAmount.seconds(1)
     private static let drainPing: UInt64 = 0x6472_6169_6E00
     /// The size from which parts of bodies go out without being copied. TLS copies all of them anyway, and makes fewer
     /// records of larger buffers.
@@ -82,6 +63,7 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
         streams = HTTP2StreamTable(mostClosed: max(32, limits.streams))
         let rate = SharedRate(settings.leastRate, grace: settings.leastRateGrace)
         (uploads, downloads) = (rate, HTTP2Downloads(rate))
+        life = HTTP2ConnectionLife(keepAlive: settings.keepAliveTimeout)
         session = try HTTP2Session(
             HTTP2SessionLimits(settings.head, limits), leastPart: settings.tls == nil ? Self.leastPart : .max,
             receiver: self)
@@ -90,7 +72,7 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
         isWritable = context.channel.isWritable
-        deadline = connections.now + settings.keepAliveTimeout
+        life.begin(at: connections.now)
         connections.insert(self)
         scheduleFlush()
     }
@@ -104,7 +86,7 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        phase = .ended
+        life.wasLost()
         closeStreams()
         context.fireChannelInactive()
     }
@@ -121,7 +103,7 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let bytes = unwrapInboundIn(data)
         guard phase != .ended else {
-            if !lingering.received(bytes.readableBytes, at: connections.now) { context.close(promise: nil) }
+            if !life.threwAway(bytes.readableBytes, at: connections.now) { context.close(promise: nil) }
             return
         }
         let ends = scanner.ends
@@ -135,7 +117,7 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
         var (start, position) = (bytes.readerIndex, bytes.readerIndex)
         while let header = scanner.next(in: bytes, from: &position) {
             guard budget.take(header.type, at: connections.now) else { return fail(.enhanceYourCalm) }
-            if header.type == .goAway { clientLeaves = true }
+            if header.type == .goAway { life.clientLeaves = true }
             guard header.type == .data || header.type == .headers, header.stream > 0, !scanner.blockWasOpen else {
                 continue
             }
@@ -206,7 +188,7 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
             stream.readCompleted()
         }
         // It is not waited for once its streams have ended.
-        if clientLeaves, phase == .open || phase == .announced { refuseMore() }
+        if life.isToRefuseMore { refuseMore() }
         scheduleFlush()
     }
 
@@ -225,7 +207,7 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
         stream.exchanges?.attach(isWritable: true)
         streams.insert(stream)
         service.streamOpened()
-        if phase == .open { deadline = .distantFuture }
+        life.streamOpened()
     }
 
     func forget(_ stream: HTTP2Stream) {
@@ -233,16 +215,8 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
         if stream.isHeld { due.held.removeAll { $0 === stream } }
         stream.close()
         service.streamClosed()
-        guard streams.isEmpty else { return }
-        switch phase {
-        case .open:
-            deadline = connections.now + briefWait
-            isResting = briefWait == settings.keepAliveTimeout
-        case .closing:
-            // Not from within the session.
-            scheduleFlush()
-        case .announced, .ended: break
-        }
+        // The flush ends the connection, which must not happen from within the session.
+        if streams.isEmpty, life.streamsAreGone(at: connections.now) { scheduleFlush() }
     }
 
     func consumed(_ count: Int, of stream: Int32) {
@@ -405,8 +379,7 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
     func drain() {
         guard phase == .open, let context else { return }
         guard context.channel.isActive else { return context.close(promise: nil) }
-        phase = .announced
-        deadline = connections.now + Self.announcement
+        life.announce(at: connections.now)
         session?.announceEnd()
         // libnghttp2 would send the PING first, whose return says that the client knows of the GOAWAY.
         session?.produceControl()
@@ -420,8 +393,7 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
     }
 
     private func refuseMore() {
-        phase = .closing
-        deadline = .distantFuture
+        life.refuseMore()
         session?.refuseMore()
         mustSend = true
         scheduleFlush()
@@ -430,14 +402,11 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
     private func end() {
         guard phase != .ended, let context else { return }
         _ = writeOutput(context)
-        phase = .ended
+        life.end(at: connections.now)
         heads.stop()
-        // A slow client gets time to take the rest.
-        deadline = connections.now + settings.keepAliveTimeout
         let sent = context.eventLoop.makePromise(of: Void.self)
         sent.futureResult.assumeIsolated().whenComplete { _ in
-            self.deadline = .distantFuture
-            self.lingering.begin(at: self.connections.now)
+            self.life.linger(at: self.connections.now)
         }
         context.close(mode: .output, promise: sent)
     }
@@ -445,27 +414,22 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
     func deadlinePassed() {
         guard let context else { return }
         if heads.deadline <= connections.now { return endHead() }
-        switch phase {
-        case .open where !isResting:
-            isResting = true
+        switch life.deadlinePassed() {
+        case .rest:
             reading.forget()
             session?.rest()
-            deadline = deadline + (settings.keepAliveTimeout - briefWait)
-        case .open, .announced: refuseMore()
-        case .closing: break
-        case .ended: context.close(promise: nil)
+        case .refuseMore: refuseMore()
+        case .close: context.close(promise: nil)
+        case nil: break
         }
     }
 
     var idleSince: NIODeadline? {
-        guard phase == .open, streams.isEmpty, heads.deadline == .distantFuture, let context,
+        guard let start = life.idleSince, streams.isEmpty, heads.deadline == .distantFuture, let context,
             SlowReader.unsentBytes(of: context.channel) == 0
         else { return nil }
-        return deadline - (isResting ? settings.keepAliveTimeout : briefWait)
+        return start
     }
-
-    /// How long a connection on which nothing happens remembers what its requests had in common.
-    private var briefWait: TimeAmount { min(.seconds(2), settings.keepAliveTimeout) }
 
     func evict() {
         guard let context else { return }
@@ -473,8 +437,7 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
         session?.produceControl()
         _ = writeOutput(context)
         // TLS waits for the client's goodbye; meanwhile the connection is no longer idle.
-        phase = .ended
-        deadline = connections.now + Self.farewell
+        life.close(at: connections.now)
         context.close(promise: nil)
     }
 
