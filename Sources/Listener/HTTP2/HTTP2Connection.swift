@@ -9,14 +9,14 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
     typealias OutboundOut = ByteBuffer
 
     let settings: ListenerSettings
-    private let peer: String
+    let peer: String
     let service: any RequestService
     let connections: ConnectionSet
     private let makeExchanges: (HTTP2Stream) -> ExchangeHandler
     private(set) var session: HTTP2Session?
     private var scanner = HTTP2FrameScanner()
     var budget: HTTP2FrameBudget
-    private var heads: HTTP2HeadWatch
+    var heads: HTTP2HeadWatch
     var reading: HTTP2HeadReading
     var streams: HTTP2StreamTable
     var due = HTTP2DueStreams()
@@ -26,21 +26,20 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
     private(set) var downloads: HTTP2Downloads
     /// The error that GOAWAY was written with.
     var errorCode: UInt32 = 0
-    private var life: HTTP2ConnectionLife
-    private var context: ChannelHandlerContext?
+    var life: HTTP2ConnectionLife
+    private(set) var context: ChannelHandlerContext?
     private var isWritable = true
     private var flushIsScheduled = false
     private var isSending = false
     /// Something is to be sent even if the client reads nothing.
-    private var mustSend = false
+    var mustSend = false
     /// It has been told to close, and waits for its WebSockets.
-    private var isClosing = false
+    var isClosing = false
 
     var setIndex = -1
     var nextDeadline: NIODeadline { min(life.deadline, heads.deadline) }
     var phase: HTTP2ConnectionLife.Phase { life.phase }
 
-    private static let drainPing: UInt64 = 0x6472_6169_6E00
     /// The size from which parts of bodies go out without being copied. TLS copies all of them anyway, and makes fewer
     /// records of larger buffers.
     private static let leastPart = 4 << 10
@@ -321,7 +320,7 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
     }
 
     /// - Returns: whether there was so much of it that there may be more.
-    private func writeOutput(_ context: ChannelHandlerContext) -> Bool {
+    func writeOutput(_ context: ChannelHandlerContext) -> Bool {
         guard let session, session.outputBytes > 0 else { return false }
         let isFull = session.outputIsFull
         session.takeOutput { context.write(wrapOutboundOut($0), promise: nil) }
@@ -335,119 +334,7 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
         context.fireChannelWritabilityChanged()
     }
 
-    // MARK: Errors
-
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         context.close(promise: nil)
-    }
-
-    /// The client broke the rules of the connection.
-    private func fail(_ error: HTTP2Error) {
-        guard phase != .ended else { return }
-        session?.fail(error)
-        _ = endIfFailed()
-    }
-
-    /// As ``fail(_:)``, from within the session.
-    func failLater(_ error: HTTP2Error) {
-        guard errorCode == 0 else { return }
-        session?.fail(error)
-        scheduleFlush()
-    }
-
-    /// - Returns: whether the connection has ended.
-    private func endIfFailed() -> Bool {
-        guard phase != .ended else { return true }
-        guard errorCode != 0 else { return false }
-        if let error = HTTP2ConnectionError(rawValue: errorCode) { service.connectionFailed(error) }
-        for stream in streams.all { stream.connectionFailed() }
-        end()
-        return true
-    }
-
-    /// No stream is there yet that could have the answer.
-    private func endHead() {
-        let fault: ListenerFault = heads.isTooSlow ? .requestTooSlow : .requestTimeout
-        heads.stop()
-        guard phase != .ended else { return }
-        _ = service.refuse(fault, peer: peer)
-        fail(.enhanceYourCalm)
-    }
-
-    // MARK: Ends
-
-    func drain() {
-        guard phase == .open, let context else { return }
-        guard context.channel.isActive else { return context.close(promise: nil) }
-        life.announce(at: connections.now)
-        session?.announceEnd()
-        // libnghttp2 would send the PING first, whose return says that the client knows of the GOAWAY.
-        session?.produceControl()
-        session?.ping(Self.drainPing)
-        mustSend = true
-        scheduleFlush()
-    }
-
-    func pingCameBack(_ payload: UInt64) {
-        if phase == .announced, payload == Self.drainPing { refuseMore() }
-    }
-
-    private func refuseMore() {
-        life.refuseMore()
-        session?.refuseMore()
-        mustSend = true
-        scheduleFlush()
-    }
-
-    private func end() {
-        guard phase != .ended, let context else { return }
-        _ = writeOutput(context)
-        life.end(at: connections.now)
-        heads.stop()
-        let sent = context.eventLoop.makePromise(of: Void.self)
-        sent.futureResult.assumeIsolated().whenComplete { _ in
-            self.life.linger(at: self.connections.now)
-        }
-        context.close(mode: .output, promise: sent)
-    }
-
-    func deadlinePassed() {
-        guard let context else { return }
-        if heads.deadline <= connections.now { return endHead() }
-        switch life.deadlinePassed() {
-        case .rest:
-            reading.forget()
-            session?.rest()
-        case .refuseMore: refuseMore()
-        case .close: context.close(promise: nil)
-        case nil: break
-        }
-    }
-
-    var idleSince: NIODeadline? {
-        guard let start = life.idleSince, streams.isEmpty, heads.deadline == .distantFuture, let context,
-            SlowReader.unsentBytes(of: context.channel) == 0
-        else { return nil }
-        return start
-    }
-
-    func evict() {
-        guard let context else { return }
-        session?.refuseMore()
-        session?.produceControl()
-        _ = writeOutput(context)
-        // TLS waits for the client's goodbye; meanwhile the connection is no longer idle.
-        life.close(at: connections.now)
-        context.close(promise: nil)
-    }
-
-    func closeNow() {
-        let tunnels = streams.all.filter(\.isTunnel)
-        if !isClosing, !tunnels.isEmpty {
-            isClosing = true
-            for tunnel in tunnels { tunnel.closeTunnel() }
-            return
-        }
-        context?.close(promise: nil)
     }
 }
