@@ -23,12 +23,12 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
     /// Of bodies that the client sends.
     var uploads: SharedRate
     /// Of responses that it takes.
-    private(set) var downloads: HTTP2Downloads
+    var downloads: HTTP2Downloads
     /// The error that GOAWAY was written with.
     var errorCode: UInt32 = 0
     var life: HTTP2ConnectionLife
     private(set) var context: ChannelHandlerContext?
-    private var isWritable = true
+    private(set) var isWritable = true
     private var flushIsScheduled = false
     private var isSending = false
     /// Something is to be sent even if the client reads nothing.
@@ -218,44 +218,9 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
         if streams.isEmpty, life.streamsAreGone(at: connections.now) { scheduleFlush() }
     }
 
-    func consumed(_ count: Int, of stream: Int32) {
-        session?.consumed(count, of: stream)
-        scheduleFlush()
-    }
-
-    func sendContinue(_ stream: Int32) {
-        let list = connections.takeFieldList()
-        list.writeContinue()
-        session?.sendInterim(stream, list)
-        connections.giveBack(list)
-        scheduleFlush()
-    }
-
-    func sendHead(_ stream: Int32, _ list: HTTP2FieldList, isWhole: Bool) {
-        if isWhole { session?.sendWhole(stream, list) } else { session?.send(stream, list) }
-    }
-
-    /// Whether a response may begin. If not, ``HTTP2Stream/releaseHead()`` is called when it may.
-    ///
-    /// With its head goes, of a response without a body, the whole stream: a client that takes nothing is to run into
-    /// the limit of its streams.
-    func takesHead(of stream: HTTP2Stream) -> Bool {
-        guard !isWritable else { return true }
-        if !stream.isHeld { due.held.append(stream) }
-        return false
-    }
-
     private func releaseHeads() {
         guard isWritable else { return }
         for stream in due.held.takeAll() { stream.releaseHead() }
-    }
-
-    func resumeBody(_ stream: Int32) { session?.resume(stream) }
-
-    /// Resets a stream when what was written to it before has been sent.
-    func reset(_ stream: HTTP2Stream, _ error: HTTP2Error) {
-        due.resets.append((stream, error))
-        scheduleFlush()
     }
 
     private func sendResets() {
@@ -269,20 +234,6 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
         session.produceControl()
     }
 
-    /// A stream begins to wait for its client to take what was written.
-    func beginWaiting(at now: NIODeadline) {
-        if downloads.beginWaiting(at: now) { downloads.count(from: acknowledgedBytes ?? 0) }
-    }
-
-    /// Looks how much the client has taken of all streams.
-    func measureDownloads(at now: NIODeadline) {
-        if let acknowledgedBytes { downloads.measure(acknowledgedBytes, at: now) }
-    }
-
-    private var acknowledgedBytes: UInt64? { context.flatMap { AcknowledgedBytes.of($0.channel) } }
-
-    func endWaiting(at now: NIODeadline) { downloads.endWaiting(at: now) }
-
     // MARK: Output
 
     /// Sends what there is at the end of the tick.
@@ -290,12 +241,6 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
         guard !flushIsScheduled, context != nil else { return }
         flushIsScheduled = true
         connections.flushes.add(self)
-    }
-
-    /// - Parameter stream: one whose response has ended.
-    func scheduleFlush(settling stream: HTTP2Stream) {
-        due.settling.append(stream)
-        scheduleFlush()
     }
 
     func flushNow() {
