@@ -8,7 +8,6 @@ internal import Pipeline
 /// channel of its own.
 final class HTTP2Stream: MessageCodec, TimedConnection {
     let id: Int32
-    let settings: ListenerSettings
     /// Nil when the stream has gone.
     private(set) var connection: HTTP2Connection?
     let connections: ConnectionSet
@@ -41,28 +40,19 @@ final class HTTP2Stream: MessageCodec, TimedConnection {
     private var hasFailed = false
 
     var setIndex = -1
-    var nextDeadline: NIODeadline { min(deadline, rate.deadline, reader.deadline) }
-    /// For what is to come from the client, and whether it is awaited.
-    var deadline = NIODeadline.distantFuture
-    var isReading = false
-    /// Of the body that is coming.
-    var rate: LeastRate
-    /// Whether the client is awaited among those streams that ``HTTP2Connection/uploads`` is of.
-    var isAwaited = false
-    var excuses = HTTP2Excuses()
+    var nextDeadline: NIODeadline { min(pace.deadline, reader.deadline) }
+    /// Of the body that the client sends.
+    var pace: HTTP2UploadPace
     /// For a client that is slow to take its response.
     var reader: HTTP2SlowReader
-    /// Bytes of the body that came in the present read.
-    var arrivedBytes = 0
     /// Whether the connection calls ``readCompleted()`` at the end of the read.
     var isTouched = false
 
     init(_ id: Int32, _ settings: ListenerSettings, connection: HTTP2Connection, connections: ConnectionSet) {
         self.id = id
-        self.settings = settings
         self.connection = connection
         self.connections = connections
-        rate = LeastRate(settings.leastRate, grace: settings.leastRateGrace)
+        pace = HTTP2UploadPace(settings)
         reader = HTTP2SlowReader(settings)
         connections.insert(self)
     }
@@ -86,7 +76,7 @@ final class HTTP2Stream: MessageCodec, TimedConnection {
     // MARK: Requests
 
     func begin(_ head: HTTP2RequestHead, endStream: Bool) {
-        isReading = false
+        pace.isReading = false
         clientHasEnded = endStream
         isHead = head.request.method == .head
         isConnect = head.request.method == .connect
@@ -95,10 +85,8 @@ final class HTTP2Stream: MessageCodec, TimedConnection {
         let isGood = take { () throws(HTTP1Fault) in
             try incoming.begin(contentLength: head.contentLength, endStream: endStream)
         }
-        guard isGood, !endStream, !isConnect else { return }
-        deadline = connections.now + settings.bodyIdleTimeout
-        rate.begin()
-        if rate.isMeasuring { connection?.uploads.join() }
+        guard isGood, !endStream, !isConnect, let connection else { return }
+        pace.begin(&connection.uploads, at: connections.now)
     }
 
     /// The head is none of a request.
@@ -120,8 +108,7 @@ final class HTTP2Stream: MessageCodec, TimedConnection {
 
     func receive(_ part: ByteBuffer) {
         guard !isOver, !hasFailed else { return }
-        isReading = false
-        arrivedBytes += part.readableBytes
+        pace.received(part.readableBytes)
         take { () throws(HTTP1Fault) in try incoming.take(part) }
     }
 
@@ -155,7 +142,7 @@ final class HTTP2Stream: MessageCodec, TimedConnection {
             pass(.body(body))
         }
         if parts.hasEnded {
-            deadline = .distantFuture
+            pace.expectNothing()
             stopMeasuring()
             continueIsDue = false
             pass(.end)
@@ -202,7 +189,7 @@ final class HTTP2Stream: MessageCodec, TimedConnection {
 
     /// The read that brought something for this stream is at its end.
     func readCompleted() {
-        measureArrived()
+        if pace.hasArrived, let connection { pace.measureArrived(&connection.uploads, at: connections.now) }
         if buffered != nil { release() } else { exchanges?.readComplete() }
         resume()
     }
@@ -223,22 +210,16 @@ final class HTTP2Stream: MessageCodec, TimedConnection {
     }
 
     private func awaitBytes() {
-        isReading = true
-        if incoming.isOpen, !hasFailed, !outgoing.hasEnded, !isConnect {
-            deadline = connections.now + settings.bodyIdleTimeout
-        }
-        guard rate.isMeasuring else { return }
-        let now = connections.now
-        rate.wait(at: now)
-        if !isAwaited { connection?.uploads.wait(at: now) }
-        isAwaited = true
+        pace.isReading = true
+        if incoming.isOpen, !hasFailed, !outgoing.hasEnded, !isConnect { pace.expectMore(at: connections.now) }
+        if pace.isMeasuring, let connection { pace.wait(&connection.uploads, at: connections.now) }
     }
 
     /// Answers if that is still possible, and wants no more of the client's.
     func fail(_ fault: ListenerFault) {
         guard !isOver else { return }
         hasFailed = true
-        deadline = .distantFuture
+        pace.expectNothing()
         stopMeasuring()
         buffered = nil
         continueIsDue = false
@@ -331,7 +312,7 @@ final class HTTP2Stream: MessageCodec, TimedConnection {
         isTunnel = false
         output.hasEnded = true
         // RFC 9113 §8.1: the client need not send what is left of its request.
-        if !clientHasEnded { deadline = .distantFuture }
+        if !clientHasEnded { pace.expectNothing() }
         sendHead()
         connection?.resumeBody(id)
     }
