@@ -108,7 +108,7 @@ extension HTTP2Connection {
     }
 
     func closeNow() {
-        let tunnels = streams.all.filter(\.isTunnel)
+        let tunnels = streams.all.filter(\.response.isTunnel)
         if !isClosing, !tunnels.isEmpty {
             isClosing = true
             for tunnel in tunnels { tunnel.closeTunnel() }

@@ -28,7 +28,7 @@ extension HTTP2Connection {
     /// the limit of its streams.
     func takesHead(of stream: HTTP2Stream) -> Bool {
         guard !isWritable else { return true }
-        if !stream.isHeld { due.held.append(stream) }
+        if !stream.response.isHeld { due.held.append(stream) }
         return false
     }
 

@@ -211,7 +211,7 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
 
     func forget(_ stream: HTTP2Stream) {
         streams.remove(stream)
-        if stream.isHeld { due.held.removeAll { $0 === stream } }
+        if stream.response.isHeld { due.held.removeAll { $0 === stream } }
         stream.close()
         service.streamClosed()
         // The flush ends the connection, which must not happen from within the session.

@@ -20,21 +20,10 @@ final class HTTP2Stream: MessageCodec, TimedConnection {
     private var buffered: [RequestPart]? = []
     /// The part of the body that waits until the service wants more of it.
     var input = HTTP2StreamInput()
-    private var isHead = false
     /// An extended CONNECT: its client may be silent for as long as it likes.
     private var isConnect = false
-    /// The stream carries a WebSocket's bytes.
-    private(set) var isTunnel = false
     private var continueIsDue = false
-    private var outgoing = HTTP2OutgoingBody()
-    private var output = HTTP2StreamOutput()
-    /// The response's head, which ends the stream when nothing follows it before it is flushed.
-    private var unwrittenHead: HTTP2FieldList?
-    /// The connection calls ``releaseHead()`` when the head may be sent.
-    private(set) var isHeld = false
-    private var trailers: HTTPFields?
-    /// The error that the stream ends with behind its response.
-    private var endError: HTTP2Error?
+    var response = HTTP2StreamResponse()
     private(set) var isOver = false
     /// The rest of the request is of no interest.
     private var hasFailed = false
@@ -78,7 +67,7 @@ final class HTTP2Stream: MessageCodec, TimedConnection {
     func begin(_ head: HTTP2RequestHead, endStream: Bool) {
         pace.isReading = false
         clientHasEnded = endStream
-        isHead = head.request.method == .head
+        response.isToHead = head.request.method == .head
         isConnect = head.request.method == .connect
         continueIsDue = head.expectsContinue && !endStream
         pass(.head(head.request))
@@ -182,7 +171,7 @@ final class HTTP2Stream: MessageCodec, TimedConnection {
         for part in parts { pass(part) }
         exchanges?.readComplete()
         // By now the service has seen the head, and has not refused the request.
-        guard continueIsDue, !outgoing.hasBegun, !isOver else { return }
+        guard continueIsDue, !response.hasBegun, !isOver else { return }
         continueIsDue = false
         connection?.sendContinue(id)
     }
@@ -211,7 +200,7 @@ final class HTTP2Stream: MessageCodec, TimedConnection {
 
     private func awaitBytes() {
         pace.isReading = true
-        if incoming.isOpen, !hasFailed, !outgoing.hasEnded, !isConnect { pace.expectMore(at: connections.now) }
+        if incoming.isOpen, !hasFailed, !response.hasEnded, !isConnect { pace.expectMore(at: connections.now) }
         if pace.isMeasuring, let connection { pace.wait(&connection.uploads, at: connections.now) }
     }
 
@@ -223,9 +212,9 @@ final class HTTP2Stream: MessageCodec, TimedConnection {
         stopMeasuring()
         buffered = nil
         continueIsDue = false
-        guard !outgoing.hasBegun else { return reset(.protocolError) }
+        guard !response.hasBegun else { return reset(.protocolError) }
         // RFC 9113 §8.1.1: a malformed request is a stream error, whatever is answered before.
-        if fault.isMalformed { endError = .protocolError }
+        if fault.isMalformed { response.endError = .protocolError }
         exchanges?.fail(fault)
     }
 
@@ -235,10 +224,11 @@ final class HTTP2Stream: MessageCodec, TimedConnection {
         guard !isOver, connection != nil else { return }
         switch part {
         case .head(let head):
-            beginHead(isTunnel: head.status == .switchingProtocols) { list in
+            let isTunnel = head.status == .switchingProtocols
+            beginHead(isTunnel: isTunnel) { list in
                 isTunnel
                     ? HTTP2ResponseHead(switching: head, to: list)
-                    : HTTP2ResponseHead(head, toHead: isHead, to: list)
+                    : HTTP2ResponseHead(head, toHead: response.isToHead, to: list)
             }
         case .body(let body): writeBody(body)
         case .end(let trailers): writeEnd(trailers)
@@ -252,46 +242,43 @@ final class HTTP2Stream: MessageCodec, TimedConnection {
     func writeHead(_ status: HTTPResponse.Status, _ lines: EndToEndLines, requestID: String, closes: Bool) {
         guard !isOver, connection != nil else { return }
         beginHead(isTunnel: false) { list in
-            HTTP2ResponseHead(status, lines, requestID: requestID, toHead: isHead, to: list)
+            HTTP2ResponseHead(status, lines, requestID: requestID, toHead: response.isToHead, to: list)
         }
     }
 
     private func beginHead(isTunnel: Bool, _ write: (HTTP2FieldList) -> HTTP2ResponseHead) {
-        self.isTunnel = isTunnel
         let list = connections.takeFieldList()
         let head = write(list)
         // Body parts that follow the response's head are a conversation and not an upload. They may pause as long as an
         // idle body may.
         stopMeasuring()
-        outgoing.begin(head)
-        continueIsDue = false
-        unwrittenHead = list
+        response.begin(head, in: list, isTunnel: isTunnel)
     }
 
     private func writeBody(_ body: ByteBuffer) {
-        guard outgoing.hasBody, body.readableBytes > 0 else { return }
-        guard outgoing.take(body.readableBytes) else { return reset(.internalError) }
+        guard response.hasBody, body.readableBytes > 0 else { return }
+        guard response.mayAppend(body.readableBytes) else { return reset(.internalError) }
         sendHead()
-        output.append(body)
+        response.append(body)
         connection?.resumeBody(id)
-        guard output.isTooMuch else { return }
+        guard response.isTooMuch else { return }
         changeWritability(false)
         connection?.scheduleFlush()
     }
 
     private func sendHead() {
-        guard unwrittenHead != nil, let connection else { return }
+        guard response.hasUnwrittenHead, let connection else { return }
         guard connection.takesHead(of: self) else {
-            isHeld = true
+            response.isHeld = true
             return
         }
-        guard let list = unwrittenHead.take() else { return }
-        connection.sendHead(id, list, isWhole: output.isEnd && trailers == nil && endError == nil)
+        guard let (list, isWhole) = response.takeHead() else { return }
+        connection.sendHead(id, list, isWhole: isWhole)
         connections.giveBack(list)
     }
 
     func releaseHead() {
-        isHeld = false
+        response.isHeld = false
         sendHead()
     }
 
@@ -307,10 +294,7 @@ final class HTTP2Stream: MessageCodec, TimedConnection {
 
     private func writeEnd(_ trailers: HTTPFields?) {
         // A body shorter than was announced must not look like a whole one.
-        guard outgoing.end() else { return reset(.internalError) }
-        if outgoing.hasBody { self.trailers = trailers }
-        isTunnel = false
-        output.hasEnded = true
+        guard response.end(trailers) else { return reset(.internalError) }
         // RFC 9113 §8.1: the client need not send what is left of its request.
         if !clientHasEnded { pace.expectNothing() }
         sendHead()
@@ -319,14 +303,14 @@ final class HTTP2Stream: MessageCodec, TimedConnection {
 
     /// See ``HTTP2SessionReceiver/nextBody(_:atMost:)``.
     func nextBody(atMost most: Int, _ session: HTTP2Session) -> HTTP2BodyStep? {
-        guard let step = output.next(atMost: most) else { return nil }
+        guard let step = response.nextBody(atMost: most) else { return nil }
         guard step.next == .end else { return step }
-        if let trailers {
+        if let trailers = response.trailers {
             let list = connections.takeFieldList()
             list.write(trailers: trailers)
             session.sendTrailers(id, list)
             connections.giveBack(list)
-        } else if let endError {
+        } else if let endError = response.endError {
             session.reset(id, endError)
         } else {
             return step
@@ -334,7 +318,7 @@ final class HTTP2Stream: MessageCodec, TimedConnection {
         return HTTP2BodyStep(count: step.count, next: .other)
     }
 
-    func takeBody(atMost most: Int) -> ByteBuffer { output.take(atMost: most) }
+    func takeBody(atMost most: Int) -> ByteBuffer { response.takeBody(atMost: most) }
 
     /// The client need not send what is left of its request (RFC 9113 §8.1).
     func endWasWritten(_ session: HTTP2Session) {
@@ -355,30 +339,28 @@ final class HTTP2Stream: MessageCodec, TimedConnection {
     }
 
     func dropOutput() {
-        if let list = unwrittenHead.take() { connections.giveBack(list) }
-        output.removeAll()
+        if let list = response.removeAll() { connections.giveBack(list) }
     }
 
     /// Whoever closes a stream that is not at its end breaks its response off.
-    func breakOff() { reset(outgoing.hasEnded ? .noError : .internalError) }
+    func breakOff() { reset(response.hasEnded ? .noError : .internalError) }
 
     // MARK: The client's reading
 
     /// Whether the service hears that the client has taken enough to go on.
-    func hasRoomAgain() -> Bool { output.isHeldBack && output.hasRoom && !isOver }
+    func hasRoomAgain() -> Bool { response.hasRoomAgain && !isOver }
 
     func changeWritability(_ isWritable: Bool) {
-        guard output.isHeldBack == isWritable else { return }
-        output.isHeldBack = !isWritable
+        guard response.holdBack(!isWritable) else { return }
         reader.isBlocked = !isWritable
         // A WebSocket has its own limit for the time in which nothing moves.
-        if !isTunnel { waitForReader() }
+        if !response.isTunnel { waitForReader() }
         exchanges?.writabilityChanged(isWritable)
     }
 
     func responseWaits() -> Bool {
         // A stream of which all has been sent is closed by now.
-        guard outgoing.hasEnded, !isOver, connection != nil else { return false }
+        guard response.hasEnded, !isOver, connection != nil else { return false }
         reader.finish()
         waitForReader()
         return true
