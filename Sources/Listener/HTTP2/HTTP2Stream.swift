@@ -2,7 +2,6 @@ internal import HTTP1
 internal import HTTP2
 internal import HTTPTypes
 internal import NIOCore
-internal import Pipeline
 
 /// One stream of an HTTP/2 connection: what comes on it to request parts, response parts to what goes out. It has no
 /// channel of its own.
@@ -218,112 +217,7 @@ final class HTTP2Stream: MessageCodec, TimedConnection {
         exchanges?.fail(fault)
     }
 
-    // MARK: Responses
-
-    func write(_ part: ResponsePart) {
-        guard !isOver, connection != nil else { return }
-        switch part {
-        case .head(let head):
-            let isTunnel = head.status == .switchingProtocols
-            beginHead(isTunnel: isTunnel) { list in
-                isTunnel
-                    ? HTTP2ResponseHead(switching: head, to: list)
-                    : HTTP2ResponseHead(head, toHead: response.isToHead, to: list)
-            }
-        case .body(let body): writeBody(body)
-        case .end(let trailers): writeEnd(trailers)
-        }
-    }
-
-    var httpVersion: ClientProtocol.HTTPVersion { .http2 }
-
-    var sendsLines: Bool { true }
-
-    func writeHead(_ status: HTTPResponse.Status, _ lines: EndToEndLines, requestID: String, closes: Bool) {
-        guard !isOver, connection != nil else { return }
-        beginHead(isTunnel: false) { list in
-            HTTP2ResponseHead(status, lines, requestID: requestID, toHead: response.isToHead, to: list)
-        }
-    }
-
-    private func beginHead(isTunnel: Bool, _ write: (HTTP2FieldList) -> HTTP2ResponseHead) {
-        let list = connections.takeFieldList()
-        let head = write(list)
-        // Body parts that follow the response's head are a conversation and not an upload. They may pause as long as an
-        // idle body may.
-        stopMeasuring()
-        response.begin(head, in: list, isTunnel: isTunnel)
-    }
-
-    private func writeBody(_ body: ByteBuffer) {
-        guard response.hasBody, body.readableBytes > 0 else { return }
-        guard response.mayAppend(body.readableBytes) else { return reset(.internalError) }
-        sendHead()
-        response.append(body)
-        connection?.resumeBody(id)
-        guard response.isTooMuch else { return }
-        changeWritability(false)
-        connection?.scheduleFlush()
-    }
-
-    private func sendHead() {
-        guard response.hasUnwrittenHead, let connection else { return }
-        guard connection.takesHead(of: self) else {
-            response.isHeld = true
-            return
-        }
-        guard let (list, isWhole) = response.takeHead() else { return }
-        connection.sendHead(id, list, isWhole: isWhole)
-        connections.giveBack(list)
-    }
-
-    func releaseHead() {
-        response.isHeld = false
-        sendHead()
-    }
-
-    func flush() {
-        sendHead()
-        connection?.scheduleFlush()
-    }
-
-    func flushEnded() {
-        sendHead()
-        connection?.scheduleFlush(settling: self)
-    }
-
-    private func writeEnd(_ trailers: HTTPFields?) {
-        // A body shorter than was announced must not look like a whole one.
-        guard response.end(trailers) else { return reset(.internalError) }
-        // RFC 9113 §8.1: the client need not send what is left of its request.
-        if !clientHasEnded { pace.expectNothing() }
-        sendHead()
-        connection?.resumeBody(id)
-    }
-
-    /// See ``HTTP2SessionReceiver/nextBody(_:atMost:)``.
-    func nextBody(atMost most: Int, _ session: HTTP2Session) -> HTTP2BodyStep? {
-        guard let step = response.nextBody(atMost: most) else { return nil }
-        guard step.next == .end else { return step }
-        if let trailers = response.trailers {
-            let list = connections.takeFieldList()
-            list.write(trailers: trailers)
-            session.sendTrailers(id, list)
-            connections.giveBack(list)
-        } else if let endError = response.endError {
-            session.reset(id, endError)
-        } else {
-            return step
-        }
-        return HTTP2BodyStep(count: step.count, next: .other)
-    }
-
-    func takeBody(atMost most: Int) -> ByteBuffer { response.takeBody(atMost: most) }
-
-    /// The client need not send what is left of its request (RFC 9113 §8.1).
-    func endWasWritten(_ session: HTTP2Session) {
-        if !clientHasEnded { session.reset(id, .noError) }
-    }
+    // MARK: Ends
 
     /// RST_STREAM went out, whoever wanted it.
     func resetWasWritten() { isOver = true }
@@ -338,35 +232,8 @@ final class HTTP2Stream: MessageCodec, TimedConnection {
         exchanges?.disconnect()
     }
 
-    func dropOutput() {
-        if let list = response.removeAll() { connections.giveBack(list) }
-    }
-
     /// Whoever closes a stream that is not at its end breaks its response off.
     func breakOff() { reset(response.hasEnded ? .noError : .internalError) }
-
-    // MARK: The client's reading
-
-    /// Whether the service hears that the client has taken enough to go on.
-    func hasRoomAgain() -> Bool { response.hasRoomAgain && !isOver }
-
-    func changeWritability(_ isWritable: Bool) {
-        guard response.holdBack(!isWritable) else { return }
-        reader.isBlocked = !isWritable
-        // A WebSocket has its own limit for the time in which nothing moves.
-        if !response.isTunnel { waitForReader() }
-        exchanges?.writabilityChanged(isWritable)
-    }
-
-    func responseWaits() -> Bool {
-        // A stream of which all has been sent is closed by now.
-        guard response.hasEnded, !isOver, connection != nil else { return false }
-        reader.finish()
-        waitForReader()
-        return true
-    }
-
-    // MARK: Ends
 
     /// Nothing of the connection can be trusted any more; the service gives up what it does for this stream.
     func connectionFailed() {
