@@ -2,6 +2,7 @@ internal import Admin
 internal import Clocks
 internal import HTTPClient
 internal import Keys
+internal import Logging
 internal import Pipeline
 internal import Postgres
 internal import Proxy
