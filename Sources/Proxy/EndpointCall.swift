@@ -16,13 +16,15 @@ final class EndpointCall {
     var body: [UInt8] = []
     private let target: Target
     private let token: VerifiedToken?
+    private let ended: EndedToken?
     private let head: HTTPRequest
     private let requestID: String
     private let peer: String
 
-    init(_ target: Target, _ token: VerifiedToken?, _ head: HTTPRequest, requestID: String, peer: String) {
+    init(_ target: Target, _ token: EndpointToken?, _ head: HTTPRequest, requestID: String, peer: String) {
         self.target = target
-        self.token = token
+        self.token = token?.valid
+        ended = token?.ended
         self.head = head
         self.requestID = requestID
         self.peer = peer
@@ -52,8 +54,7 @@ final class EndpointCall {
     func question() -> @Sendable () async -> AccountAnswer {
         switch target {
         case .account(let operation, let accounts):
-            let isEnded = operation.bearer == .orEnded && token == nil && sentBearer != nil
-            let request = request(operation, bearer: token == nil ? nil : sentBearer, isEnded: isEnded)
+            let request = request(operation, bearer: token == nil ? nil : sentBearer)
             return { await accounts.answer(request) }
         case .session(let operation, let sessions):
             let mayBeUnverified = operation.bearer == .judged
@@ -62,14 +63,12 @@ final class EndpointCall {
         }
     }
 
-    /// - Parameters:
-    ///   - bearer: only a token that was verified is handed on, or one that the endpoint verifies itself.
-    ///   - isEnded: whether the gate has let a token pass for none.
-    private func request(_ operation: AccountOperation, bearer: Secret?, isEnded: Bool = false) -> AccountRequest {
+    /// - Parameter bearer: only a token that was verified is handed on, or one that the endpoint verifies itself.
+    private func request(_ operation: AccountOperation, bearer: Secret?) -> AccountRequest {
         var request = AccountRequest(
             operation: operation, segment: segment(of: operation), body: body,
             contentType: head.headerFields[.contentType], bearer: bearer,
-            identity: token, bearerHasEnded: isEnded, requestID: requestID, clientAddress: peer,
+            identity: token, endedToken: ended, requestID: requestID, clientAddress: peer,
             userAgent: head.headerFields[.userAgent])
         guard operation.isHosted else { return request }
         request.query = String(Substring((head.path ?? "").utf8.drop { $0 != UInt8(ascii: "?") }.dropFirst()))

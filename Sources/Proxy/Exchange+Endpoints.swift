@@ -9,16 +9,16 @@ internal import Telemetry
 
 /// The gateway's own endpoints: account and session calls, whose bodies are collected first, and its key set.
 extension Exchange {
-    func collect(_ operation: AccountOperation, _ group: Int, _ token: VerifiedToken?) {
-        log.subject = token?.subject
+    func collect(_ operation: AccountOperation, _ group: Int, _ token: EndpointToken?) {
+        log.subject = token?.valid?.subject
         guard let accounts = service.plan.accounts[group].accounts(for: request.head.authority) else {
             return refuse(.notFound())
         }
         collect(.account(operation, accounts), token)
     }
 
-    func collect(_ operation: AccountOperation, _ token: VerifiedToken?) {
-        log.subject = token?.subject
+    func collect(_ operation: AccountOperation, _ token: EndpointToken?) {
+        log.subject = token?.valid?.subject
         guard let sessions = service.plan.sessions else {
             return refuse(Refusal(.internalFailure, reason: .request(.endpointWithoutService)))
         }
@@ -28,7 +28,7 @@ extension Exchange {
         collect(.session(operation, sessions), token)
     }
 
-    private func collect(_ target: EndpointCall.Target, _ token: VerifiedToken?) {
+    private func collect(_ target: EndpointCall.Target, _ token: EndpointToken?) {
         let call = EndpointCall(target, token, request.head, requestID: log.requestID, peer: log.clientAddress)
         guard !request.body.exceeds(CollectedCall.bodyLimit) else { return refuseLargeBody() }
         collect(.endpoint(call))

@@ -121,10 +121,41 @@ struct AccountCallTests {
     func logoutWithoutTokens() async throws {
         let accounts = try Fixture.accounts(RecordedFetcher())
         var ended = Fixture.request(.logout)
-        ended.bearerHasEnded = true
+        ended.endedToken = .revoked(Fixture.identity())
         #expect(await accounts.answer(ended).status == .noContent)
         #expect(await accounts.answer(Fixture.request(.logout, ["refresh_token": "garbage"])).status == .noContent)
         #expect(await accounts.answer(Fixture.request(.logout)).status == .unauthorized)
+    }
+
+    @Test("An expired access token ends nothing, and isn't told that it has", arguments: [false, true])
+    func logoutWithExpiredToken(allDevices: Bool) async throws {
+        let revocations = RecordedRevocations()
+        let accounts = try Fixture.accounts(RecordedFetcher(Fixture.output([:])), revocations: revocations)
+        var request = Fixture.request(.logout, ["all_devices": .bool(allDevices)])
+        request.endedToken = .expired
+        let refused = await accounts.answer(request)
+        #expect(refused.status == .unauthorized && refused.reason == .token(.expired))
+        #expect(refused.json["error"] == "TokenExpiredException")
+        #expect(revocations.targets.isEmpty)
+        // The refresh token says which session is meant.
+        request = Fixture.request(.logout, ["refresh_token": .string(try Fixture.sealedText().exposeText())])
+        request.endedToken = .expired
+        #expect(await accounts.answer(request).status == .noContent)
+        #expect(revocations.targets == [.originID("origin-1")])
+    }
+
+    @Test("A revoked access token signs out everywhere only who has no session any more")
+    func logoutEverywhereWithRevokedToken() async throws {
+        let accounts = try Fixture.accounts(RecordedFetcher(Fixture.output([:])))
+        try await accounts.sessions.begin(Fixture.sealed, Fixture.sealedText(), on: nil)
+        var request = Fixture.request(.logout, ["all_devices": true])
+        request.endedToken = .revoked(Fixture.identity())
+        let refused = await accounts.answer(request)
+        #expect(refused.status == .unauthorized && refused.reason == .token(.revoked))
+        _ = try await accounts.sessions.endAll(of: Fixture.username)
+        #expect(await accounts.answer(request).status == .noContent)
+        request.endedToken = .revoked(Fixture.identity(tokenUse: .id))
+        #expect(await accounts.answer(request).reason == .account(.notAnAccessToken))
     }
 
     @Test(

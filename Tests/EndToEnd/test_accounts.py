@@ -270,6 +270,16 @@ def test_signing_out_twice_is_signing_out(account, pool):
         assert account.logout(refresh_token=tokens["refresh_token"]).status == 204
 
 
+def test_an_ended_access_token_signs_nobody_else_out_and_says_so(account, pool):
+    email, tokens = signed_in_user(account, pool)
+    other = account.login(email, PASSWORD).json()
+    assert account.logout(tokens["access_token"]).status == 204
+    assert_refusal(account.logout(tokens["access_token"], all_devices=True), 401, "NotAuthorizedException")
+    assert backend_status(account, other["access_token"]) == 200
+    assert account.logout(other["access_token"], all_devices=True).status == 204
+    assert account.logout(tokens["access_token"], all_devices=True).status == 204, "now there are no others"
+
+
 def test_a_refresh_token_of_another_user_is_not_ended_by_the_way(account, pool):
     _, mine = signed_in_user(account, pool)
     _, others = signed_in_user(account, pool)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from harness import raw
-from harness.account import Account, bearer
+from harness.account import Account, assert_refusal, bearer
 from harness.backend import answer
 from harness.gateway import ADA, Gateway, LocalPool, gatehouse
 from harness.interposed import Clock, without_sanitizer
@@ -102,6 +102,25 @@ def test_a_start_with_a_wrong_clock_lets_nothing_back_in(start, clock, ledger, i
         gateway = restarted(gateway, clock)
     assert rows(gateway, "SELECT family, ended_at IS NULL FROM sessions ORDER BY family") == before
     assert Account(gateway.port, ledger).refresh(going["refresh_token"]).status == 200
+
+
+@pytest.mark.parametrize("everywhere", [{}, {"all_devices": True}], ids=["here", "everywhere"])
+def test_an_expired_access_token_is_not_told_that_it_has_signed_out(start, clock, ledger, everywhere):
+    gateway = start()
+    account = Account(gateway.port, ledger)
+    tokens, other = account.login(*ADA).json(), account.login(*ADA).json()
+    clock.offset = 2 * HOUR
+    assert_refusal(account.logout(tokens["access_token"], **everywhere), 401, "TokenExpiredException")
+    clock.offset = 0
+    newer = account.refresh(tokens["refresh_token"])
+    assert newer.status == 200, "nothing has ended"
+    clock.offset = 2 * HOUR
+    # The refresh token says which session is meant.
+    shown = newer.json()["refresh_token"]
+    assert account.logout(tokens["access_token"], refresh_token=shown).status == 204
+    clock.offset = 0
+    assert_refusal(account.refresh(shown), 401, "TokenRefreshException")
+    assert account.refresh(other["refresh_token"]).status == 200
 
 
 @STEPS

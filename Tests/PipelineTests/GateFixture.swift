@@ -84,7 +84,8 @@ struct GateFixture {
 /// A decision as a value that can be compared.
 enum Outcome: Equatable {
     case forward(route: String, upstream: String, target: String, subject: String?)
-    case endpoint(Int, route: String, subject: String?)
+    /// - Parameter ended: why the token counts no more, with its subject where that is handed on.
+    case endpoint(Int, route: String, subject: String?, ended: String? = nil)
     case refuse(Int, GatewayError, reason: String, route: String?, headers: HTTPFields)
     case directCognito(operation: String?)
     case needsKeys(issuerIndex: Int, keyID: String)
@@ -98,7 +99,14 @@ enum Outcome: Equatable {
                 route: gate.routes.routes[permit.routeIndex].name, upstream: gate.upstream(of: permit),
                 target: permit.target, subject: permit.subject)
         case .endpoint(let number, let index, let token):
-            self = .endpoint(number, route: gate.routes.routes[index].name, subject: token?.subject)
+            let ended: String? =
+                switch token?.ended {
+                case .expired: "expired"
+                case .revoked(let token): "revoked: \(token.subject)"
+                case nil: nil
+                }
+            self = .endpoint(
+                number, route: gate.routes.routes[index].name, subject: token?.valid?.subject, ended: ended)
         case .refuse(let refusal, let index):
             self = .refuse(
                 refusal.error.status.code, refusal.error, reason: refusal.reason.code,

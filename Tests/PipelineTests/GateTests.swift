@@ -100,24 +100,31 @@ struct GateTests {
         #expect(try fixture.outcome("/me", fields) == me)
     }
 
-    @Test("Where ended tokens are admitted, one that has expired is as good as none", arguments: Credential.allCases)
+    @Test("Where ended tokens are admitted, one that has expired is handed on as such", arguments: Credential.allCases)
     func endedTokens(credential: Credential) throws {
         let outcome = try fixture.outcome("/leave", credential.fields(fixture.tokens), method: .post)
         let subject = credential == .valid ? Self.subject : nil
-        let admitted = Outcome.endpoint(3, route: "leave", subject: subject)
+        let ended = credential == .expired ? "expired" : nil
+        let admitted = Outcome.endpoint(3, route: "leave", subject: subject, ended: ended)
         #expect(outcome == (credential == .expired ? admitted : credential.refusal(route: "leave") ?? admitted))
     }
 
     @Test("Where ended tokens are admitted, so is one that was revoked, and nowhere else")
     func revokedTokens() throws {
         let token = try Credential.valid.fields(fixture.tokens)
-        fixture.cache.revocations = RevocationList.empty.adding([
-            Revocation(
-                issuer: VerifyFixture.pool.issuer, .subject(Self.subject, before: .max), endsAt: VerifyFixture.now + 10)
-        ])
-        #expect(
-            try fixture.outcome("/leave", token, method: .post) == .endpoint(3, route: "leave", subject: nil))
-        #expect(try fixture.outcome("/optional", token) == .unauthorized("token-revoked", route: "optional"))
+        let admitted = Outcome.endpoint(3, route: "leave", subject: nil, ended: "revoked: \(Self.subject)")
+        for isCached in [false, true] {
+            fixture.cache.removeAll()
+            fixture.cache.revocations = .empty
+            if isCached { _ = try fixture.outcome("/required", token) }
+            fixture.cache.revocations = RevocationList.empty.adding([
+                Revocation(
+                    issuer: VerifyFixture.pool.issuer, .subject(Self.subject, before: .max),
+                    endsAt: VerifyFixture.now + 10)
+            ])
+            #expect(try fixture.outcome("/leave", token, method: .post) == admitted, "cached: \(isCached)")
+            #expect(try fixture.outcome("/optional", token) == .unauthorized("token-revoked", route: "optional"))
+        }
     }
 
     @Test("While the list of revocations is too old no token counts, cached or new, and none is called invalid")

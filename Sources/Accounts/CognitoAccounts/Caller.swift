@@ -20,11 +20,15 @@ extension CognitoAccounts {
     /// Only this pool's access tokens go to Cognito: no other issuer's token is shown to it.
     func caller(_ request: AccountRequest) throws(Refusal) -> Caller {
         guard let token = request.bearer, let identity = request.identity else { throw .tokenMissing() }
+        try checkAccessToken(identity)
+        return Caller(token: token, identity: identity)
+    }
+
+    func checkAccessToken(_ identity: VerifiedToken) throws(Refusal) {
         guard identity.issuer.hasSameBytes(as: settings.issuer), identity.tokenUse == .access else {
             throw .tokenInvalid(
                 .notAuthorized, message: "An access token is required.", reason: .account(.notAnAccessToken))
         }
-        return Caller(token: token, identity: identity)
     }
 
     func user(_ caller: Caller, _ request: AccountRequest) async throws(Refusal) -> AccountUser {

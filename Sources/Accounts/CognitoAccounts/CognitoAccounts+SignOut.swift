@@ -63,6 +63,7 @@ extension CognitoAccounts {
         do {
             known = try await admitted(sealed, request)
         } catch {
+            guard error.reason == .account(.sessionEnded) else { throw error }
             try await checkSignedOut(sealed.subject, else: error, request)
             return sealed.subject
         }
@@ -103,10 +104,9 @@ extension CognitoAccounts {
     }
 
     /// Whoever signs out everywhere once more is signed out: none of the user's sessions may go on.
-    private func checkSignedOut(
+    func checkSignedOut(
         _ subject: String, else refusal: Refusal, _ request: AccountRequest
     ) async throws(Refusal) {
-        guard refusal.reason == .account(.sessionEnded) else { throw refusal }
         let stored = try await withRecords(request) { try await sessions.openSessions(of: subject) }
         guard !stored.contains(where: { $0.isOpen(at: now()) }) else { throw refusal }
     }

@@ -21,8 +21,10 @@ struct LogoutEndpoint: AccountEndpoint {
     private let sealed: SealedRefreshToken?
     /// One of Cognito's own, where those are taken over.
     private let shown: ShownRefreshToken?
-    /// Nil without an access token.
+    /// Nil without an access token, or with one that has ended.
     private let caller: Caller?
+    /// The subject of an access token that was revoked.
+    private let revokedSubject: String?
 
     init(_ request: AccountRequest, _ accounts: CognitoAccounts, _ call: inout AccountCall) throws(Refusal) {
         // A caller whose bearer says it all may send no body.
@@ -37,7 +39,11 @@ struct LogoutEndpoint: AccountEndpoint {
         let takesOver = if case .some = accounts.settings.sessionTakeover { true } else { false }
         shown = takesOver ? refreshToken.flatMap { ShownRefreshToken($0) } : nil
         if caller == nil { call.tokenDigest = shown?.digest }
-        guard caller != nil || refreshToken != nil || request.bearerHasEnded else { throw .tokenMissing() }
+        revokedSubject = try Self.subject(ofEnded: request.endedToken, accounts)
+        guard caller != nil || refreshToken != nil || revokedSubject != nil else {
+            guard request.endedToken == nil else { throw .tokenInvalid(.tokenExpired, reason: .token(.expired)) }
+            throw .tokenMissing()
+        }
         call.subject = caller?.subject ?? opened?.subject
         call.session = caller.flatMap { CalledSession($0.identity) }
         // Somebody else's refresh token is not ended by the way.
@@ -60,12 +66,27 @@ struct LogoutEndpoint: AccountEndpoint {
             if let record { (admission.call.subject, admission.call.session) = (record.subject, CalledSession(record)) }
             return .done(subject: caller?.subject ?? record?.subject)
         }
-        guard let subject = caller?.subject ?? sealed?.subject else { return .done() }
+        guard let subject = caller?.subject ?? sealed?.subject else {
+            if allDevices, let revokedSubject {
+                let revoked = Refusal.tokenInvalid(reason: .token(.revoked))
+                try await accounts.checkSignedOut(revokedSubject, else: revoked, request)
+            }
+            return .done()
+        }
         if allDevices, let caller {
             try await accounts.signOutEverywhere(caller, sealed, request)
         } else {
             try await accounts.signOut(sealed, caller, request)
         }
         return .done(subject: subject)
+    }
+
+    /// An expired token names no session: its call needs a refresh token.
+    private static func subject(
+        ofEnded token: EndedToken?, _ accounts: CognitoAccounts
+    ) throws(Refusal) -> String? {
+        guard case .revoked(let identity) = token else { return nil }
+        try accounts.checkAccessToken(identity)
+        return identity.subject
     }
 }

@@ -11,8 +11,8 @@ package struct AccountRequest: Sendable {
     /// The access token that the pipeline has verified; what it says is in `identity`.
     package var bearer: Secret?
     package var identity: VerifiedToken?
-    /// Whether an access token was sent that was valid once: it has expired, or was revoked.
-    package var bearerHasEnded: Bool
+    /// The access token that was sent where it was valid once.
+    package var endedToken: EndedToken?
     package var requestID: String
     /// The address of the client as the gateway trusts it: an IPv4 or IPv6 literal.
     package var clientAddress: String
@@ -24,7 +24,7 @@ package struct AccountRequest: Sendable {
     package init(
         operation: AccountOperation, segment: String? = nil, body: [UInt8] = [], contentType: String? = nil,
         bearer: Secret? = nil,
-        identity: VerifiedToken? = nil, bearerHasEnded: Bool = false, requestID: String, clientAddress: String,
+        identity: VerifiedToken? = nil, endedToken: EndedToken? = nil, requestID: String, clientAddress: String,
         userAgent: String? = nil
     ) {
         self.operation = operation
@@ -33,7 +33,7 @@ package struct AccountRequest: Sendable {
         self.contentType = contentType
         self.bearer = bearer
         self.identity = identity
-        self.bearerHasEnded = bearerHasEnded
+        self.endedToken = endedToken
         self.requestID = requestID
         self.clientAddress = clientAddress
         self.userAgent = userAgent

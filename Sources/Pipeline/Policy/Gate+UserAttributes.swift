@@ -40,7 +40,7 @@ extension Gate {
             switch remember(value, entry.token.with(values, of: rule), cache, context, lacksAttributes: false) {
             case .entry(let entry): return .entry(entry)
             case .refuse(let refusal): return .refuse(refusal)
-            case .needsKeys: return .refuse(Self.attributesUnavailable)
+            case .needsKeys, .revoked: return .refuse(Self.attributesUnavailable)
             }
         case .tokenRefused: return .refuse(Self.refusal(.revoked))
         case .unavailable: return rule.failsOpen ? .entry(entry) : .refuse(Self.attributesUnavailable)

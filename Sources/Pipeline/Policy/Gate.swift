@@ -3,8 +3,8 @@ package import HTTPTypes
 /// The gateway's decision about a request.
 package enum Decision: ~Copyable {
     case forward(Permit)
-    /// Answered by the gateway itself: the endpoint's number and the verified token, where it asks for one.
-    case endpoint(Int, routeIndex: Int, VerifiedToken?)
+    /// Answered by the gateway itself: the endpoint's number and the token, where it asks for one.
+    case endpoint(Int, routeIndex: Int, EndpointToken?)
     /// A browser's question whether a page may do what it wants, answered by the gateway: 204 with these fields.
     case preflight(HTTPFields, routeIndex: Int)
     /// - Parameter routeIndex: nil when no route was found.
@@ -177,10 +177,15 @@ package final class Gate: Sendable {
                 }
                 return pass(request, path, rule, index, context, entry, source)
             case .refuse(let refusal):
-                if rule.admitsEndedTokens, Self.hasEnded(refusal) {
-                    return pass(request, path, rule, index, context, nil)
+                guard refusal.reason == .token(.expired), let endpoint = rule.endpointOfEndedTokens else {
+                    return .refuse(refusal, routeIndex: index)
                 }
-                return .refuse(refusal, routeIndex: index)
+                return .endpoint(endpoint, routeIndex: index, .ended(.expired))
+            case .revoked(let token):
+                guard let endpoint = rule.endpointOfEndedTokens else {
+                    return .refuse(Self.refusal(.revoked), routeIndex: index)
+                }
+                return .endpoint(endpoint, routeIndex: index, .ended(.revoked(token)))
             case .needsKeys(let issuerIndex, let keyID): return .needsKeys(issuerIndex: issuerIndex, keyID: keyID)
             }
         }
@@ -191,6 +196,7 @@ package final class Gate: Sendable {
     enum Verification {
         case entry(TokenCache.Entry)
         case refuse(Refusal)
+        case revoked(VerifiedToken)
         case needsKeys(issuerIndex: Int, keyID: String)
     }
 
@@ -205,6 +211,7 @@ package final class Gate: Sendable {
         // Verified for another issuer of the same `iss`: one that is accepted here may take it too.
         case .miss, .rejected(.issuerNotAccepted): break
         case .rejected(let reason): return .refuse(Self.refusal(reason))
+        case .revoked(let token): return .revoked(token)
         case .undecided: return .refuse(.revocationsUnavailable)
         }
         let token = value.utf8.span.extracting(droppingFirst: prefix)
@@ -220,7 +227,7 @@ package final class Gate: Sendable {
             return .refuse(Self.refusal(.unknownKey))
         case .verified(let verified):
             guard !cache.revocations.isTooOld else { return .refuse(.revocationsUnavailable) }
-            guard !cache.revocations.revokes(verified) else { return .refuse(Self.refusal(.revoked)) }
+            guard !cache.revocations.revokes(verified) else { return .revoked(verified) }
             return remember(value, verified, cache, context, lacksAttributes: lacksAttributes(verified))
         }
     }
@@ -248,10 +255,6 @@ package final class Gate: Sendable {
         .tokenInvalid(reason == .expired ? .tokenExpired : .notAuthorized, reason: .token(reason))
     }
 
-    private static func hasEnded(_ refusal: Refusal) -> Bool {
-        if case .token(let reason) = refusal.reason { reason.hasEnded } else { false }
-    }
-
     private static let keysUnavailable = Refusal.retryLater(
         .identityProviderUnavailable, after: 5, reason: .request(.keysUnavailable))
 
@@ -271,7 +274,7 @@ package final class Gate: Sendable {
         }
         switch rule.destination {
         case .endpoint(let number):
-            return .endpoint(number, routeIndex: index, entry?.token)
+            return .endpoint(number, routeIndex: index, entry.map { .valid($0.token) })
         case .upstream:
             guard var added = lines(request, rule, context, entry) else {
                 return .refuse(Refusal(.internalFailure, reason: .request(.assertionNotSigned)), routeIndex: index)

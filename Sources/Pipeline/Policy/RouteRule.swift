@@ -18,7 +18,8 @@ package final class RouteRule: Sendable {
     /// From where it may be called; nil for everywhere.
     let networks: RouteNetworks?
     let access: Access
-    let admitsEndedTokens: Bool
+    /// The endpoint that learns of tokens that count no more; nil where they are refused.
+    let endpointOfEndedTokens: Int?
     let acceptance: TokenAcceptance
     /// Where its tokens may come from besides `Authorization`; nil for nowhere.
     let tokenSources: TokenSources?
@@ -49,7 +50,8 @@ package final class RouteRule: Sendable {
         webSocket = route.webSocket
         networks = route.networks
         access = route.access
-        admitsEndedTokens = route.admitsEndedTokens
+        endpointOfEndedTokens =
+            if route.admitsEndedTokens, case .endpoint(let number) = route.destination { number } else { nil }
         acceptance = TokenAcceptance(issuers: route.issuers, tokenUses: route.tokenUses)
         tokenSources = route.tokenSources
         requirement = RouteRequirement(route, numbers: &numbers)

@@ -38,17 +38,4 @@ package enum RejectReason: String, Error, Sendable, CaseIterable {
 
     // Events after the token was issued.
     case revoked = "token-revoked"
-
-    /// Whether the token was good once: nothing else is wrong with it.
-    var hasEnded: Bool {
-        switch self {
-        case .expired, .revoked: true
-        case .tokenTooLarge, .malformedToken, .malformedHeader, .malformedPayload, .algorithmNotAllowed, .keyIDInvalid,
-            .criticalHeader, .unencodedPayload, .keyInHeader, .typeNotAllowed, .issuerInvalid, .unknownIssuer,
-            .issuerNotAccepted, .unknownKey, .badSignature, .expiryInvalid, .notBeforeInvalid, .notYetValid,
-            .issuedAtInvalid, .issuedInFuture, .tokenUseInvalid, .tokenUseNotAccepted, .clientNotAllowed,
-            .audienceNotAllowed, .subjectInvalid, .claimMissing:
-            false
-        }
-    }
 }

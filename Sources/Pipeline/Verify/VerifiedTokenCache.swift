@@ -40,6 +40,8 @@ package final class VerifiedTokenCache<Extra> {
         case hit(Entry)
         /// The token is verified but not accepted here.
         case rejected(RejectReason)
+        /// The token is verified and was revoked.
+        case revoked(VerifiedToken)
         /// The token is verified, and nobody knows whether it is revoked.
         case undecided
         /// It must be verified.
@@ -126,7 +128,7 @@ package final class VerifiedTokenCache<Extra> {
         moveToFront(index)
         if slots[index].revocations != revocationGeneration {
             guard !revocations.isTooOld else { return .undecided }
-            guard !revocations.revokes(entry.token) else { return .rejected(.revoked) }
+            guard !revocations.revokes(entry.token) else { return .revoked(entry.token) }
             slots[index].revocations = revocationGeneration
         }
         let reason = accepting.rejection(issuerName: entry.token.issuerName, use: entry.token.tokenUse)

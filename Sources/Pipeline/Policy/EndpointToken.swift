@@ -1,0 +1,16 @@
+/// The token of a request to one of the gateway's own endpoints, as the gate has judged it.
+package enum EndpointToken: Sendable {
+    case valid(VerifiedToken)
+    /// Only where the route admits such tokens.
+    case ended(EndedToken)
+
+    package var valid: VerifiedToken? { if case .valid(let token) = self { token } else { nil } }
+    package var ended: EndedToken? { if case .ended(let token) = self { token } else { nil } }
+}
+
+/// A token that was good once: nothing else is wrong with it.
+package enum EndedToken: Sendable {
+    case expired
+    /// It has not expired.
+    case revoked(VerifiedToken)
+}
