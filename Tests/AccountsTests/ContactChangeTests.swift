@@ -79,6 +79,28 @@ struct ContactChangeTests {
         #expect(await accounts.answer(resending).json["delivery"]?["destination"] == "o***@e***")
     }
 
+    @Test(
+        "A change that Cognito has made counts as made, also where the user cannot be read after it",
+        arguments: [
+            (EmailAttribute.verify, ["code": "123456"], ["VerifyUserAttribute", "GetUser"], true),
+            (.updateMe, ["name": "Ada"], ["UpdateUserAttributes", "GetUser"], true),
+            (.updateMe, [:], ["GetUser"], false),
+            (.setSecondFactors, ["enabled": ["EMAIL_OTP"]], ["GetUser", "SetUserMFAPreference", "GetUser"], true),
+            (.setSecondFactors, [:], ["GetUser", "GetUser"], false),
+        ] as [(AccountOperation, JSON, [String], Bool)])
+    func unreadable(operation: AccountOperation, body: JSON, asked: [String], isMade: Bool) async throws {
+        let (observer, fetcher) = (RecordedCalls(), RecordedFetcher())
+        await fetcher.append(Array(repeating: Self.user, count: asked.count - 1))
+        await fetcher.append([Fixture.failure("TooManyRequestsException")])
+        let answer = try await Fixture.accounts(fetcher, accountGuard: observer).answer(Fixture.bearer(operation, body))
+        #expect(answer.status == .tooManyRequests)
+        #expect(await fetcher.operations == asked)
+        switch try #require(observer.entries.last?.outcome) {
+        case .succeeded: #expect(isMade && observer.entries.last?.call.subject == Fixture.username)
+        default: #expect(!isMade)
+        }
+    }
+
     @Test("Without any proof in the settings the token is enough")
     func unproven() async throws {
         let fetcher = RecordedFetcher(

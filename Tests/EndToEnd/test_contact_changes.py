@@ -103,6 +103,24 @@ def test_an_email_address_is_changed_by_its_code(start, kind):
     assert again["fields"] == {"email": "is verified already"}
 
 
+def test_a_change_whose_user_cannot_be_read_after_it_is_in_the_audit_log(start, kind):
+    account, pool = start(kind)
+    _, tokens = signed_in_user(account, pool)
+    new = new_email()
+    assert change(account, tokens, new).status == 202
+    control(pool, "POST", "faults", [{"operation": "GetUser", "drop": "after"}])
+    try:
+        failed = verify(account, tokens, "email", codes(pool, new)[-1])
+    finally:
+        control(pool, "DELETE", "faults")
+    assert_refusal(failed, 503, "IdentityProviderUnavailableException")
+    asked = failed.header("x-request-id")
+    told = lambda: [line for line in account.gateway.audit_log("email_changed") if line["request_id"] == asked]
+    wait_until(told, "the audit event")
+    user = account.me(tokens["access_token"]).json()
+    assert (user["email"], user["email_verified"]) == (new, True)
+
+
 def test_a_phone_number_is_changed_by_its_code(start, kind):
     account, pool = start(kind)
     _, tokens = signed_in_user(account, pool)

@@ -122,7 +122,9 @@ def events(receiver: RecordingBackend) -> list[str]:
 @pytest.fixture
 def synced(start_gateway, pool, receiver, ledger) -> Account:
     receiver.on("/users", user_response())
-    account = Account(start_gateway({**cognito(pool, user_fields=FIELDS), **sync(receiver)}, pool=pool).port, ledger)
+    gateway = start_gateway({**cognito(pool, user_fields=FIELDS), **sync(receiver)}, pool=pool)
+    account = Account(gateway.port, ledger)
+    account.gateway = gateway
     return account
 
 
@@ -167,6 +169,18 @@ def test_without_the_backends_user_there_is_no_sign_in_and_no_profile(synced, po
     receiver.on("/users", user_response())
     assert len(synced.send("GET", "me/sessions", token=token).json()["sessions"]) == 1, "the refused sign-in left no session"
     assert synced.me(token).json() == USER
+
+
+def test_a_change_whose_user_the_backend_does_not_return_is_in_the_audit_log(synced, pool, receiver):
+    token = synced.login(confirmed_user(synced, pool), PASSWORD).json()["access_token"]
+    receiver.on("/users", answer(500, b""))
+    refused = synced.send("PATCH", "me", {"name": "Ada"}, token)
+    assert_refusal(refused, 503, "ServiceUnavailableException")
+    asked = refused.header("x-request-id")
+    told = lambda: [line for line in synced.gateway.audit_log("user_changed") if line["request_id"] == asked]
+    wait_until(told, "the audit event")
+    receiver.on("/users", user_response())
+    wait_until(lambda: "updated" in events(receiver), "the backend to be told")
 
 
 def test_the_backends_user_is_that_of_apples_sign_in_too(start_gateway, apple, receiver, ledger):

@@ -50,6 +50,20 @@ extension CognitoAccounts {
         .showing(shown(user), subject: user.id, outcome: .shown(user))
     }
 
+    /// The response to a call whose change is made: it counts as made also where the state after it cannot be read.
+    func answer(
+        afterChangeBy caller: Caller, _ request: AccountRequest,
+        reading: () async throws(Refusal) -> AccountAnswer
+    ) async -> AccountAnswer {
+        do throws(Refusal) {
+            return try await reading()
+        } catch {
+            var answer = AccountAnswer(refusal: error, requestID: request.requestID)
+            (answer.outcome, answer.subject) = (.succeeded, caller.subject)
+            return answer
+        }
+    }
+
     /// Whether the user's authenticator app is asked for at sign-in.
     func setTOTP(isEnabled: Bool, _ caller: Caller, _ request: AccountRequest) async throws(Refusal) {
         var input = caller.input

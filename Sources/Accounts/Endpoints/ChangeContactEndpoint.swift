@@ -116,8 +116,9 @@ struct VerifyContactEndpoint<Attribute: ContactAttribute>: AccountEndpoint {
         input["Code"] = .string(code.exposeText())
         _ = try await accounts.call(.verifyUserAttribute, input, for: request, at: .contactCode)
         accounts.begunContactChanges.remove(Attribute.attribute, caller.subject)
-        let user = try await accounts.user(caller, request)
-        return accounts.answer(showing: user)
+        return await accounts.answer(afterChangeBy: caller, request) { () async throws(Refusal) in
+            accounts.answer(showing: try await accounts.user(caller, request))
+        }
     }
 }
 

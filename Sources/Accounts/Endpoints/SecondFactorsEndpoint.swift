@@ -22,8 +22,7 @@ struct SecondFactorsEndpoint: AccountEndpoint {
     func perform(
         _ accounts: CognitoAccounts, _ request: AccountRequest, _ admission: inout Admission
     ) async throws(Refusal) -> AccountAnswer {
-        let factors = try await accounts.secondFactors(of: caller, request)
-        return AccountAnswer(.ok, factors.object, subject: caller.subject)
+        try await accounts.answer(showingFactorsOf: caller, request)
     }
 }
 
@@ -56,12 +55,12 @@ struct SetSecondFactorsEndpoint: AccountEndpoint {
             throw Refusal(.invalidParameter, fields: ["enabled": error], reason: .account(.invalidFields))
         }
         var input = known.changes(to: wanted)
-        if !input.isEmpty {
-            for (name, value) in caller.input { input[name] = value }
-            _ = try await accounts.call(.setUserMFAPreference, input, for: request, at: .bearer)
+        guard !input.isEmpty else { return try await accounts.answer(showingFactorsOf: caller, request) }
+        for (name, value) in caller.input { input[name] = value }
+        _ = try await accounts.call(.setUserMFAPreference, input, for: request, at: .bearer)
+        return await accounts.answer(afterChangeBy: caller, request) { () async throws(Refusal) in
+            try await accounts.answer(showingFactorsOf: caller, request)
         }
-        let factors = try await accounts.secondFactors(of: caller, request)
-        return AccountAnswer(.ok, factors.object, subject: caller.subject)
     }
 }
 
@@ -87,6 +86,13 @@ extension CognitoAccounts {
         let output = try await call(.getUser, caller.input, for: request, at: .bearer)
         guard let user = AccountUser(output: output, groups: []) else { throw unusable("UnreadableUser", request) }
         return SecondFactors(output: output, user: user)
+    }
+
+    fileprivate func answer(
+        showingFactorsOf caller: Caller, _ request: AccountRequest
+    ) async throws(Refusal) -> AccountAnswer {
+        let factors = try await secondFactors(of: caller, request)
+        return AccountAnswer(.ok, factors.object, subject: caller.subject)
     }
 }
 

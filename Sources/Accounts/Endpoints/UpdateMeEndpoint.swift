@@ -35,13 +35,13 @@ struct UpdateMeEndpoint: AccountEndpoint {
     func perform(
         _ accounts: CognitoAccounts, _ request: AccountRequest, _ admission: inout Admission
     ) async throws(Refusal) -> AccountAnswer {
-        if !attributes.isEmpty {
-            var input = caller.input
-            input["UserAttributes"] = .array(attributes.map(\.json))
-            input["ClientMetadata"] = metadata
-            _ = try await accounts.call(.updateUserAttributes, input, for: request, at: .bearer)
+        guard !attributes.isEmpty else { return accounts.answer(showing: try await accounts.user(caller, request)) }
+        var input = caller.input
+        input["UserAttributes"] = .array(attributes.map(\.json))
+        input["ClientMetadata"] = metadata
+        _ = try await accounts.call(.updateUserAttributes, input, for: request, at: .bearer)
+        return await accounts.answer(afterChangeBy: caller, request) { () async throws(Refusal) in
+            accounts.answer(showing: try await accounts.user(caller, request))
         }
-        let user = try await accounts.user(caller, request)
-        return accounts.answer(showing: user)
     }
 }

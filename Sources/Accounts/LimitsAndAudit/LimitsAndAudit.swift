@@ -77,7 +77,9 @@ struct LimitsAndAudit: AccountGuard {
         report(of: call, reported)
         let locks = await settle(admission, outcome)
         if locks { tally.countLockout() }
-        await record(call, reported, locks: locks)
+        // A sign-in that is refused here is taken back, and a deletion comes again. Any other change is made.
+        let recorded = if case .shown = outcome { outcome } else { reported }
+        await record(call, recorded, locks: locks)
         await noteChange(by: call, outcome)
         if let refusal { throw refusal }
         return user
