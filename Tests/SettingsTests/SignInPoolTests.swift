@@ -61,11 +61,29 @@ struct SignInPoolTests {
             ("", ["flow: srp"], "sign_in.more_pools[0]: has the prefix /api/v1/auth of another pool"),
             (", hosts: [a.example]", ["hosts: [A.example]"], "sign_in.more_pools[0]: another pool with the prefix"),
             ("", ["prefix: /b", "prefix: /b"], "sign_in.more_pools[1]: has the prefix /b"),
+            (
+                ", cors: {origins: ['https://a.example']}", ["hosts: [b.example]"],
+                "sign_in.more_pools[0]: another pool with the prefix /api/v1/auth has another cors"
+            ),
+            (
+                ", cors: {origins: ['https://a.example']}",
+                ["hosts: [b.example], cors: {origins: ['https://b.example']}"],
+                "sign_in.more_pools[0]: another pool with the prefix /api/v1/auth has another cors"
+            ),
         ] as [(String, [String], String)])
     func clashes(first: String, more: [String], error: String) {
         let found = errors(Self.yaml(first, more: more))
         #expect(found.count == 1)
         #expect(found.contains { $0.contains(error) }, "\(found)")
+    }
+
+    @Test("Pools of one prefix may have the same cors, and those of others their own")
+    func crossOrigin() throws {
+        let (a, b) = ("cors: {origins: ['https://a.example']}", "cors: {origins: ['https://b.example']}")
+        let settings = try load(Self.yaml(", \(a)", more: ["hosts: [b.example], \(a)", "prefix: /b, \(b)"]))
+        let pools = settings.signIn.pools
+        #expect(pools.allSatisfy { $0.crossOrigin != nil })
+        #expect(pools[0].crossOrigin == pools[1].crossOrigin && pools[0].crossOrigin != pools[2].crossOrigin)
     }
 
     @Test(

@@ -29,7 +29,7 @@ extension Wiring {
                         pattern: try RoutePattern("\(first.prefix)/\(operation.path)"), methods: [operation.method],
                         access: operation.bearer.access, admitsEndedTokens: operation.bearer == .orEnded,
                         issuers: Set(pools.map(\.issuer)), tokenUses: [.access], destination: .endpoint(routes.count),
-                        crossOrigin: pools.lazy.compactMap(\.crossOrigin).first))
+                        crossOrigin: first.crossOrigin))
             }
         }
         return routes
@@ -50,7 +50,7 @@ extension Wiring {
                     name: "gatehouse:\(number == 0 ? "" : "\(pools[0].issuer):")oauth-metadata",
                     pattern: try RoutePattern(HostedSignInSettings.metadataPath(prefix: pools[0].prefix)),
                     methods: [.get], access: .public, destination: .endpoint(first + routes.count),
-                    crossOrigin: pools.lazy.compactMap(\.crossOrigin).first))
+                    crossOrigin: pools[0].crossOrigin))
         }
         return routes
     }

@@ -61,7 +61,7 @@ extension SignInSettings {
         }
     }
 
-    /// Why no request could tell this pool from another.
+    /// Why this pool cannot be served besides another: pools of one prefix share their routes.
     private static func clash(
         of pool: CognitoSettings, with others: [CognitoSettings]
     ) -> String? {
@@ -71,6 +71,10 @@ extension SignInSettings {
             }
             if let host = pool.hosts.first(where: other.hosts.contains) {
                 return "another pool with the prefix \(pool.prefix) has the host \(host)"
+            }
+            if pool.crossOrigin != other.crossOrigin {
+                return "another pool with the prefix \(pool.prefix) has another cors: give both the same, or one of "
+                    + "them another prefix"
             }
         }
         return nil
