@@ -75,6 +75,34 @@ struct RequestBodyTests {
         #expect(answer.json["fields"] == ["refresh_token": .string(message)])
     }
 
+    @Test(
+        "An optional text that is empty is 422, and Cognito is not asked",
+        arguments: [
+            (.confirm, #"{"email":"a@c","code":"123456","password":""}"#, "password"),
+            (.refresh, #"{"refresh_token":"x","client_id":""}"#, "client_id"),
+            (.refresh, #"{"refresh_token":"x","device_key":""}"#, "device_key"),
+        ] as [(AccountOperation, String, String)])
+    func emptyOptionalText(operation: AccountOperation, body: String, field: String) async throws {
+        let fetcher = RecordedFetcher()
+        let answer = try await self.answer(operation, Array(body.utf8), fetcher)
+        #expect(answer.status == .unprocessableContent)
+        #expect(answer.json["fields"]?.objectValue?[field] == "must not be empty")
+        #expect(await fetcher.requests.isEmpty)
+    }
+
+    @Test("An address for codes that is empty is a fault; one that is null leaves the authenticator's code")
+    func emptySetUpAddress() {
+        var empty = RequestFields(["code": "123456", "email": ""])
+        _ = ChallengeAnswer(to: .setUp, &empty)
+        #expect(empty.errors["email"] == "must not be empty")
+        var missing = RequestFields(["code": "123456", "email": .null])
+        guard case .setUpCode = ChallengeAnswer(to: .setUp, &missing) else {
+            Issue.record("the code is not taken")
+            return
+        }
+        #expect(missing.errors.isEmpty)
+    }
+
     @Test("What is allowed at the limits, and unknown fields, pass")
     func limits() async throws {
         let fetcher = RecordedFetcher(Fixture.tokens())

@@ -32,7 +32,7 @@ enum ChallengeAnswer: Sendable {
     }
 
     private static func setUp(_ fields: inout RequestFields) -> ChallengeAnswer {
-        if let email = fields.optionalText("email", atMost: 128, .email) {
+        if let email = fields.optionalFilledText("email", atMost: 128, .email) {
             return .setUpAddress(kind: "EMAIL", email)
         }
         if let number = fields.optionalText("phone_number", atMost: 16, .address) {

@@ -24,7 +24,7 @@ struct ConfirmEndpoint: AccountEndpoint {
         var fields = try request.fields()
         email = fields.accountName(accounts.settings.registeredNameFields).text
         code = Secret(fields.requiredText("code", atMost: 128, .code))
-        password = fields.optionalText("password", atMost: 256, .password).map { Secret($0) }
+        password = fields.optionalFilledText("password", atMost: 256, .password).map { Secret($0) }
         metadata = fields.clientMetadata(accounts.settings.choice.metadataKeys)
         try fields.check()
         call.account = email

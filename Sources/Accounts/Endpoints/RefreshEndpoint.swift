@@ -31,8 +31,8 @@ struct RefreshEndpoint: AccountEndpoint {
         var fields = try request.fields()
         refreshToken = Secret(fields.requiredText("refresh_token", atMost: SealedText.maximumLength))
         let device = fields.device()
-        let clientID = fields.optionalText("client_id", atMost: 128, .address)
-        let deviceKey = fields.optionalText("device_key", atMost: 55, .address)
+        let clientID = fields.optionalFilledText("client_id", atMost: 128, .address)
+        let deviceKey = fields.optionalFilledText("device_key", atMost: 55, .address)
         metadata = fields.clientMetadata(accounts.settings.choice.metadataKeys)
         try fields.check()
         call.device = device

@@ -30,6 +30,11 @@ package struct RequestFields {
         present(name).flatMap { checkedText($0, name, atMost: limit, grammar) }
     }
 
+    /// A field that may be missing, or null, and is not empty otherwise.
+    mutating func optionalFilledText(_ name: String, atMost limit: Int, _ grammar: Grammar = .line) -> String? {
+        holdsValue(name) ? requiredText(name, atMost: limit, grammar) : nil
+    }
+
     /// A field that must be there and have one of a type's raw values.
     mutating func oneOf<Value>(_ name: String, _ type: Value.Type) -> Value?
     where Value: RawRepresentable<String> & CaseIterable {
