@@ -28,7 +28,7 @@ package struct Route: Sendable, Equatable {
     /// The methods taken; nil for all but CONNECT and TRACE, which are never routed. GET takes HEAD along.
     package var methods: Set<HTTPRequest.Method>?
     package var access: Access
-    /// Whether a token that was valid once, and has expired or been revoked since, is as good as none.
+    /// Whether the endpoint is told of a token that was valid once, and has expired or been revoked since.
     package var admitsEndedTokens: Bool
     /// The configured names of the issuers whose tokens count; nil for all.
     package var issuers: Set<String>?
