@@ -41,7 +41,7 @@ struct LogoutEndpoint: AccountEndpoint {
         if caller == nil { call.tokenDigest = shown?.digest }
         revokedSubject = try Self.subject(ofEnded: request.endedToken, accounts)
         guard caller != nil || refreshToken != nil || revokedSubject != nil else {
-            guard request.endedToken == nil else { throw .tokenInvalid(.tokenExpired, reason: .token(.expired)) }
+            if case .some = request.endedToken { throw .tokenInvalid(.tokenExpired, reason: .token(.expired)) }
             throw .tokenMissing()
         }
         call.subject = caller?.subject ?? opened?.subject

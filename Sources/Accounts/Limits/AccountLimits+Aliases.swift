@@ -93,7 +93,7 @@ extension AccountLimits {
     /// Whether the account knows the device of a sign-in. That may be another one than the call was admitted with: the
     /// pool may have given it a new key, and a device that is proven otherwise may call itself anything.
     private func isKnown(_ device: String, _ admitted: AdmittedCall, _ call: LimitedCall) async -> Bool {
-        guard call.provenDevice == nil else {
+        if case .some = call.provenDevice {
             return await knows(device: call.account.map { keys.knownDevice(device, of: $0) }, failures: [])
         }
         return admitted.knownDevice.map { $0.hasSameBytes(as: device) } ?? false
