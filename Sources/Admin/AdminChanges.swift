@@ -31,16 +31,18 @@ package struct AdminChanges: Sendable {
     let status: GatewayStatus
     let directory: LoopDirectory
     let drainedServers: DrainedServers
+    let callsUnderWay: CallsUnderWay
     let logs: GatewayLogs
 
     package init(
         reloads: ReloadRequests, status: GatewayStatus, directory: LoopDirectory, drainedServers: DrainedServers,
-        logs: GatewayLogs
+        callsUnderWay: CallsUnderWay, logs: GatewayLogs
     ) {
         self.reloads = reloads
         self.status = status
         self.directory = directory
         self.drainedServers = drainedServers
+        self.callsUnderWay = callsUnderWay
         self.logs = logs
     }
 

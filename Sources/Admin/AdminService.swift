@@ -184,7 +184,9 @@ private final class AdminExchange: ExchangeSink {
         guard !hasBegun else { return }
         hasBegun = true
         let exchange = NIOLoopBound(self, eventLoop: eventLoop)
+        changes.callsUnderWay.begin()
         Task { [changes, change, body, caller, eventLoop] in
+            defer { changes.callsUnderWay.end() }
             let answer = await changes.perform(change, body: body, for: caller)
             eventLoop.execute { exchange.value.finish(answer) }
         }

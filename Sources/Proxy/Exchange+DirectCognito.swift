@@ -57,7 +57,8 @@ extension Exchange {
         if case nil = request.call.operation, let path = request.call.hostedPath {
             hosted = DirectHostedRequest(request, path, self.request.head)
         }
-        Task { [spanContext, hosted] in
+        Task { [spanContext, hosted, underWay = service.plan.callsUnderWay] in
+            defer { underWay.end() }
             let reply = await CalledRequest.$current.withValue(called) {
                 await ServiceContext.withValue(spanContext?.serviceContext) {
                     if let hosted { await calls.answer(hosted) } else { await calls.answer(request) }

@@ -62,7 +62,8 @@ extension Exchange {
         }
     }
 
-    /// The request as those know it who work for it beside the loop.
+    /// The request as those know it who work for it beside the loop. It is counted as a call under way, whose end the
+    /// task reports.
     func beginCall() -> CalledRequest {
         let eventLoop = service.eventLoop
         let called = CalledRequest(id: log.requestID) {
@@ -70,6 +71,7 @@ extension Exchange {
             try? await eventLoop.submit {}.get()
         }
         self.called = called
+        service.plan.callsUnderWay.begin()
         return called
     }
 
@@ -81,7 +83,8 @@ extension Exchange {
         let question = call.question()
         let called = beginCall()
         Task(executorPreference: call.computesLittle ? service.taskExecutor : nil) {
-            [spanContext, name = call.name] in
+            [spanContext, name = call.name, calls = service.plan.callsUnderWay] in
+            defer { calls.end() }
             let work = WorkUnderWay.begin("account call", name)
             defer { WorkUnderWay.end(work) }
             let answer = await CalledRequest.$current.withValue(called) {

@@ -64,6 +64,8 @@ package struct ServingPlan: Sendable {
     /// How many of one client's address.
     var addressLimit: Int
     package let requestsInFlight: RequestsInFlight
+    /// The same in all plans of a process.
+    let callsUnderWay: CallsUnderWay
     let logger: Logger
 
     package init(
@@ -78,7 +80,7 @@ package struct ServingPlan: Sendable {
         accessSampler: AccessSampler? = nil, tracing: TraceService? = nil, signatures: VerifiedSignatures? = nil,
         drainedServers: DrainedServers,
         recent: RecentEvents, tokenRules: TokenRules, requestLimit: Int, addressLimit: Int,
-        requestsInFlight: RequestsInFlight, logger: Logger
+        requestsInFlight: RequestsInFlight, callsUnderWay: CallsUnderWay, logger: Logger
     ) {
         self.gate = gate
         self.upstreamOfRoute = upstreamOfRoute
@@ -109,6 +111,7 @@ package struct ServingPlan: Sendable {
         self.requestLimit = requestLimit
         self.addressLimit = addressLimit
         self.requestsInFlight = requestsInFlight
+        self.callsUnderWay = callsUnderWay
         self.logger = logger
     }
 

@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 from harness import raw
 from harness.account import Account, assert_refusal
+from harness.cognito_front import CognitoFront
 from harness.gateway import ADA, Gateway, LocalPool, gatehouse
 from harness.interposed import Clock, without_sanitizer
 from harness.local_pool_control import advance_clock, control
-from harness.process import wait_until
+from harness.process import accepts_connections, wait_until
 from harness.sanitizer import PATIENCE
 
 WINDOW = 60
@@ -62,6 +63,46 @@ def test_a_retry_gets_the_same_answer(served, cognito):
     assert {**retry.json(), "expires_in": 0} == {**first, "expires_in": 0}
     assert calls(cognito, "GetTokensFromRefreshToken") == asked, "Cognito need not be asked"
     assert account.refresh(first["refresh_token"]).status == 200
+
+
+def test_a_stop_completes_a_refresh_whose_client_has_gone(start_gateway, run_directory, ledger):
+    """The pool has rotated the token by then, and takes the old one no more."""
+    operation = "GetTokensFromRefreshToken"
+    pool = LocalPool(run_directory, "pool-stop", {"rotation": {"enabled": True, "retry_grace": 0}})
+    front = CognitoFront(pool.url)
+    has_rotated, may_respond = threading.Event(), threading.Event()
+    try:
+        gateway = start_gateway({"sign_in": {"cognito": pool.sign_in_settings("pool", endpoint=front.url)}}, pool=pool)
+        token = Account(gateway.port, ledger).login(*ADA).json()["refresh_token"]
+
+        def hold(done: str) -> None:
+            if done == operation:
+                has_rotated.set()
+                assert may_respond.wait(30 * PATIENCE)
+
+        front.before_response = hold
+        with raw.RawConnection(gateway.port) as connection:
+            body = json.dumps({"refresh_token": token}).encode()
+            connection.send(
+                raw.request_bytes("POST", "/api/v1/auth/refresh", {"Content-Type": "application/json"}, body)
+            )
+            assert has_rotated.wait(10 * PATIENCE)
+        gateway.wait_for_nobody()
+        gateway.process.signal(signal.SIGTERM)
+        wait_until(lambda: not accepts_connections(gateway.port), "the gateway to stop listening")
+        assert gateway.admin("/healthz")[0] == 200, "it waits for the call"
+        may_respond.set()
+        assert gateway.process.wait(20) == 0
+        restarted = Gateway(gateway.config_path.parent, "gateway", gateway.config)
+        try:
+            assert Account(restarted.port, ledger).refresh(token).status == 200
+            assert front.operations().count(operation) == 1
+        finally:
+            restarted.stop()
+    finally:
+        may_respond.set()
+        front.stop()
+        pool.stop()
 
 
 @pytest.mark.parametrize("is_stored", [True, False])

@@ -67,7 +67,7 @@ actor RunningGateway {
             directory.set(try await gateways(snapshot, curls))
             let changes = AdminChanges(
                 reloads: reloads, status: status, directory: directory, drainedServers: status.drainedServers,
-                logs: logs)
+                callsUnderWay: maker.callsUnderWay, logs: logs)
             let addresses = ListenerAddresses(group: group, directory: directory)
             let admin = try await addresses.bind(
                 snapshot.listeners.admin, at: "admin.address", of: settings
@@ -320,17 +320,35 @@ actor RunningGateway {
 
     // MARK: Stop
 
-    /// Takes nothing new and lets what is in flight finish.
+    /// Takes nothing new and lets what is in flight finish: requests, and calls whose client has gone.
     func drain() async {
         isDraining = true
         status.beginDraining()
         logger.info("draining", metadata: ["grace": "\(snapshot.settings.drainTimeout)"])
+        let deadline = ContinuousClock.now + snapshot.settings.drainTimeout
         let grace = TimeAmount(snapshot.settings.drainTimeout)
+        countLastSteps()
         await withTaskGroup(of: Void.self) { tasks in
             for listener in listeners { tasks.addTask { await listener.drain(grace: grace) } }
             await leaving?.value
         }
+        let calls = maker.callsUnderWay
+        // The second time for changes that operators have asked for meanwhile.
+        await calls.wait(until: deadline)
         await admin.drain(grace: .zero)
+        await calls.wait(until: deadline)
+    }
+
+    /// Ends the services that end sign-ins at Cognito. The step that each is at counts as a call.
+    private func countLastSteps() {
+        background.end { $0 is LeftOverSessions || $0 is UnredeemedCodes }
+        guard let ending = background.ending else { return }
+        let calls = maker.callsUnderWay
+        calls.begin()
+        Task {
+            await ending.value
+            calls.end()
+        }
     }
 
     /// Ends what is left after ``drain()``, a reload that is under way included.

@@ -32,6 +32,7 @@ struct SnapshotMaker: Sendable {
     let drainedServers: DrainedServers
     let recent: RecentEvents
     let challenges = PendingChallenges()
+    let callsUnderWay = CallsUnderWay()
     let accountTally = AccountTally(expected: AccountTally.Key.expected)
 
     var logger: Logger { logs.logger }
@@ -111,7 +112,8 @@ struct SnapshotMaker: Sendable {
             signatures: signatures, drainedServers: drainedServers, recent: recent,
             tokenRules: TokenRules(settings, issuers: issuers, gate: gate),
             requestLimit: settings.limits.requests, addressLimit: settings.limits.requestsPerAddress,
-            requestsInFlight: previous?.plan.requestsInFlight ?? RequestsInFlight(), logger: logger)
+            requestsInFlight: previous?.plan.requestsInFlight ?? RequestsInFlight(), callsUnderWay: callsUnderWay,
+            logger: logger)
         let labels = GatewayMetrics.labels(routes: gate.routes.routes.map(\.name), upstreams: upstreams)
         return ConfigurationSnapshot(
             settings: settings, plan: plan, metrics: metrics.successors(labels), listeners: listeners,
