@@ -43,7 +43,7 @@ package final class AppleGrantValidation: Sendable {
             let now = grants.now()
             let due = try await grants.records.claimAppleTokens(
                 validatedBefore: now - Self.interval, pause: Self.pause, now: now, limit: Self.perRound)
-            for start in stride(from: 0, to: due.count, by: Self.atOnce) {
+            for start in stride(from: 0, to: due.count, by: Self.atOnce) where !Task.isCancelled {
                 await withTaskGroup(of: Void.self) { tasks in
                     for record in due[start..<min(start + Self.atOnce, due.count)] {
                         tasks.addTask { await self.validate(record) }
@@ -73,16 +73,21 @@ package final class AppleGrantValidation: Sendable {
                 try await endConsent(record, open)
             }
         } catch {
+            // Claimed consents are asked after again.
+            guard !Task.isCancelled else { return }
             grants.logger.error(
                 "sessions without consent continue until the next check", metadata: ["error": "\(error)"])
         }
     }
 
     /// As far as Apple says.
+    ///
+    /// - Throws: where the task was cancelled, and nothing is known for that.
     private func isGood(_ token: Secret, _ record: AppleTokenRecord) async throws -> Bool {
         do throws(AppleClientError) {
             try await grants.client.validate(refreshToken: token, clientID: record.clientID)
         } catch {
+            guard !Task.isCancelled else { throw error }
             guard error.kind == .invalidGrant else {
                 grants.report(error, "a refresh token of Apple's could not be validated")
                 return true

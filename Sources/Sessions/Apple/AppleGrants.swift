@@ -114,6 +114,7 @@ package struct AppleGrants: Sendable {
             }
             try await records.replace(record, by: text, validatedAt: now())
         } catch {
+            guard !Task.isCancelled else { return }
             reportNotStored(error)
         }
     }

@@ -123,6 +123,44 @@ struct AppleGrantTests {
         }
     }
 
+    /// Apple, which does not respond before the task is cancelled.
+    struct UntilCancelled: Fetcher {
+        let asked: AsyncStream<Void>.Continuation
+
+        func fetch(_ request: FetchRequest) async throws(FetchError) -> FetchResponse {
+            asked.yield()
+            do {
+                try await Task.sleep(for: .seconds(3600))
+            } catch {
+                throw .cancelled
+            }
+            throw .timedOut
+        }
+    }
+
+    @Test("A stop while Apple is asked is no error, and validates no consent")
+    func stopped() async throws {
+        let (world, user, _) = try await Self.world()
+        for number in 1..<8 {
+            await (try world.grants).keep(
+                Secret("apple-refresh-token-\(number)"), of: user, clientID: "app-\(number)", requestID: "r-1")
+        }
+        #expect(try await world.tokens().count == 8)
+        world.fixture.pass(86_401)
+        let (asked, continuation) = AsyncStream<Void>.makeStream()
+        let grants = try Apple.grants(
+            world.fixture.users, UntilCancelled(asked: continuation), world.fixture.log, now: world.fixture.now)
+        let validation = AppleGrantValidation(grants, try world.fixture.sessions())
+        let before = world.fixture.log.lines.count
+        let running = Task { await validation.round() }
+        for await _ in asked { break }
+        running.cancel()
+        await running.value
+        let lines = world.fixture.log.lines.dropFirst(before)
+        #expect(lines.filter { !$0.hasPrefix("debug ") && !$0.hasPrefix("trace ") }.isEmpty)
+        #expect(try await world.tokens().allSatisfy { $0.validatedAt < world.fixture.now })
+    }
+
     @Test("What could not be revoked is still there, and asked after again ten minutes later")
     func notRevoked() async throws {
         let withdrawn = AppleSignInTests.failure("invalid_grant")
