@@ -120,6 +120,42 @@ struct OutboxTests {
         #expect(log.lines.isEmpty)
     }
 
+    /// Receives, or fails, once the delivery is cancelled.
+    private struct UntilCancelled: OutboxReceiver {
+        let name = "backend"
+        let timeout = Duration.seconds(5)
+        let receives: Bool
+        let came: AsyncStream<Void>.Continuation
+
+        func send(_ message: OutboxMessage, now: Int64) async throws(DeliveryFailure) {
+            came.yield()
+            // Fails when the delivery is cancelled.
+            try? await Task.sleep(for: .seconds(3600))
+            if !receives { throw .noAnswer(.cancelled) }
+        }
+    }
+
+    @Test("A stop during a delivery is no failure, and sends nothing twice and nothing more", arguments: [true, false])
+    func stopInDelivery(receives: Bool) async throws {
+        let (came, continuation) = AsyncStream<Void>.makeStream()
+        let (records, log) = (try records(), CapturedLog())
+        let outbox = Outbox(records: records, logger: log.logger, now: { [clock] in clock.now }, random: { 0 })
+        outbox.adopt([UntilCancelled(receives: receives, came: continuation)])
+        #expect(try await records.add(message("k-1")))
+        let running = Task { await outbox.run() }
+        for await _ in came { break }
+        running.cancel()
+        await running.value
+        #expect(log.lines.isEmpty)
+        #expect(outbox.status.failures == 0 && outbox.status.delivered == (receives ? 1 : 0))
+        #expect(try await records.count() == (receives ? 0 : 1))
+        let receiver = ScriptedReceiver()
+        outbox.adopt([Self.receiver(receiver)])
+        #expect(await outbox.add(message("k-2")))
+        await outbox.sendDue()
+        #expect(receiver.requests.isEmpty)
+    }
+
     @Test("What is received is sent once, with a key to know it by")
     func once() async throws {
         let receiver = ScriptedReceiver()

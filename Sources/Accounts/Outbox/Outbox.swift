@@ -54,6 +54,8 @@ package actor Outbox {
     private var underWay: [String: Int] = [:]
     private nonisolated let counted = Locked(Status())
     private nonisolated let rooms = Locked<[Room: Occupancy]>([:])
+    /// Set when ``run()`` is cancelled, for the deliveries that began with ``add(_:)`` as well.
+    private nonisolated let hasStopped = Locked(false)
     private static let addingLimit = 4096
 
     /// Messages that take room from each other, and from nobody else.
@@ -171,14 +173,14 @@ package actor Outbox {
     }
 
     private func claim(for destination: String, limit: Int) async -> [OutboxMessage] {
-        guard !Task.isCancelled, let receiver = receivers.withLock({ $0[destination] }) else { return [] }
+        guard !isStopping, let receiver = receivers.withLock({ $0[destination] }) else { return [] }
         do {
             // Longer than any attempt takes.
             let lease = (receiver.timeout.components.seconds + 5) * 1000
             return try await records.claim(
                 for: destination, now: now(), lease: lease, longestPause: Self.longestPause, limit: limit)
         } catch {
-            if !Task.isCancelled { logger.error("the outbox cannot be read", metadata: ["error": "\(error)"]) }
+            if !isStopping { logger.error("the outbox cannot be read", metadata: ["error": "\(error)"]) }
             return []
         }
     }
@@ -192,6 +194,8 @@ package actor Outbox {
         do throws(DeliveryFailure) {
             try await receiver.send(message, now: now() / 1000)
         } catch {
+            // It is due again when its claim ends.
+            guard !isStopping else { return }
             counted.withLock { $0.failures += 1 }
             let pause = Self.pause(afterAttempts: message.attempts, random())
             logger.warning(
@@ -205,7 +209,8 @@ package actor Outbox {
         }
         counted.withLock { $0.delivered += 1 }
         do {
-            try await records.remove(key: message.key)
+            // In a task of its own: a stop must not have it sent again.
+            try await Task { [records] in try await records.remove(key: message.key) }.value
         } catch {
             logger.error("a delivered message will be sent again", metadata: ["error": "\(error)"])
         }
@@ -216,10 +221,12 @@ package actor Outbox {
             try await records.postpone(key: message.key, until: now() + pause)
         } catch {
             // It is due again when its claim ends.
-            guard !Task.isCancelled else { return }
+            guard !isStopping else { return }
             logger.error("the outbox cannot be written to", metadata: ["error": "\(error)"])
         }
     }
+
+    private nonisolated var isStopping: Bool { Task.isCancelled || hasStopped.withLock { $0 } }
 
     /// Milliseconds until the next attempt: a second, doubled each time up to an hour, and up to a fifth less, so that
     /// a receiver that comes back is not met by all at once.
@@ -230,8 +237,16 @@ package actor Outbox {
 
     // MARK: Upkeep
 
-    /// Sends what becomes due until cancelled.
+    /// Sends what becomes due until cancelled. From then on nothing more is sent.
     package func run() async {
+        await withTaskCancellationHandler {
+            await sendWhatBecomesDue()
+        } onCancel: {
+            hasStopped.withLock { $0 = true }
+        }
+    }
+
+    private func sendWhatBecomesDue() async {
         await withDiscardingTaskGroup { tasks in
             var rounds = 0
             while !Task.isCancelled {
