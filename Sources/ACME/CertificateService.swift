@@ -150,14 +150,14 @@ package final class CertificateService: Sendable {
         }
     }
 
-    private func look() async {
+    func look() async {
         do {
-            // Nobody else changes a file.
             if storage.isShared || !state.withLock({ $0.isRead }) { adopt(try await storage.read()) }
             publishPending()
             guard !due().isEmpty, !isPaused else { return }
             guard try await storage.lease(to: holder, seconds: Self.leaseLength) else { return }
-            if storage.isShared { adopt(try await storage.read()) }
+            // A file too: the service that a reload has replaced may have stored a certificate since.
+            adopt(try await storage.read())
             let failures = state.withLock { $0.storageFailures }
             await orderAll()
             // A lease, or the lookups of others, say nothing about whether an order's end can be stored.
