@@ -386,9 +386,16 @@ struct AccountLimitsTests {
         /// How often a device and failures were looked up.
         var lookups: Int { lookedUp.withLock { $0 } }
 
-        init(_ records: StoredLimits) { self.records = records }
+        private let onAdd: @Sendable () async -> Void
+
+        /// - Parameter onAdd: called before counts are written.
+        init(_ records: StoredLimits, onAdd: @escaping @Sendable () async -> Void = {}) {
+            self.records = records
+            self.onAdd = onAdd
+        }
 
         func add(_ counts: [CountRecord]) async throws -> [Int64] {
+            await onAdd()
             if isBroken.withLock({ $0 }) { throw BrokenRecords.Broken() }
             return try await records.add(counts)
         }
@@ -590,6 +597,26 @@ struct AccountLimitsTests {
         await #expect(throws: BrokenRecords.Broken.self) { try await limits.write() }
         records.isBroken.withLock { $0 = false }
         try await limits.write()
+        #expect(try await records.counts(now: 0, limit: 9).map(\.count) == [2])
+    }
+
+    @Test("Calls that are counted while a stop meets a write are written as well", .timeLimit(.minutes(1)))
+    func stopDuringWrite() async throws {
+        let (began, begins) = AsyncStream<Void>.makeStream()
+        let (held, release) = AsyncStream<Void>.makeStream()
+        let records = CountedWrites(try store()) {
+            begins.yield()
+            for await _ in held {}
+        }
+        let limits = limits(records, [.codes: BudgetLimits(address: RateLimit(9, per: 60))])
+        let call = LimitedCall(budget: .codes, account: nil, clientAddress: "192.0.2.1")
+        #expect(await reached(limits, call) == nil)
+        let running = Task { await limits.run() }
+        for await _ in began { break }
+        #expect(await reached(limits, call) == nil)
+        running.cancel()
+        release.finish()
+        await running.value
         #expect(try await records.counts(now: 0, limit: 9).map(\.count) == [2])
     }
 

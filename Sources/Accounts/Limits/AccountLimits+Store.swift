@@ -59,13 +59,13 @@ extension AccountLimits {
     /// Writes until cancelled, and once more then.
     package func run() async {
         var rounds = 0
-        while !Task.isCancelled {
-            try? await Task.sleep(for: Self.interval)
+        while (try? await Task.sleep(for: Self.interval)) != nil {
             rounds += 1
             await attempt("counts of account calls are not stored") { try await self.write() }
             guard rounds % Self.roundsOfKeeping == 0 else { continue }
             await attempt("expired counts of account calls are not removed") { try await self.removeEnded() }
         }
+        await attempt("counts of account calls are not stored") { try await self.write() }
     }
 
     /// In a task of its own: one that is cancelled could not write.
