@@ -90,7 +90,17 @@ package final class HTTPListener: Sendable {
         }
     }
 
+    /// Closes after `grace` all connections that are left of a ``drain(grace:)`` under way, whose own time may be longer.
+    package func closeAll(after grace: TimeAmount) {
+        for set in sets.values { Self.closeAll(set, after: grace) }
+    }
+
     private static let closing = TimeAmount.seconds(3)
+
+    @discardableResult
+    private static func closeAll(_ set: NIOLoopBound<ConnectionSet>, after grace: TimeAmount) -> [Scheduled<Void>] {
+        [grace, grace + closing].map { time in set.eventLoop.scheduleTask(in: time) { set.value.closeAll() } }
+    }
 
     private static func drain(_ set: NIOLoopBound<ConnectionSet>, grace: TimeAmount) async {
         let eventLoop = set.eventLoop
@@ -98,11 +108,9 @@ package final class HTTPListener: Sendable {
         eventLoop.execute {
             set.value.drain { drained.succeed() }
         }
-        let deadline = eventLoop.scheduleTask(in: grace) { set.value.closeAll() }
-        let last = eventLoop.scheduleTask(in: grace + closing) { set.value.closeAll() }
+        let closings = closeAll(set, after: grace)
         try? await drained.futureResult.get()
-        deadline.cancel()
-        last.cancel()
+        for closing in closings { closing.cancel() }
         eventLoop.execute { set.value.stop() }
     }
 }

@@ -264,6 +264,22 @@ def test_a_listener_that_was_taken_out_ends_with_its_drain_timeout(start_gateway
         assert connection.is_closed_by_peer()
 
 
+def test_a_listener_that_was_taken_out_ends_with_the_drain_timeout_of_a_stop(start_gateway, own_recorder):
+    gateway = start_gateway({"drain_timeout": "10m", "upstreams": {"recorder": {"first_byte_timeout": "60s"}}})
+    second = free_port()
+    own = {"address": f"127.0.0.1:{gateway.port}"}
+    gateway.reload({"listeners": [own, {"address": f"127.0.0.1:{second}"}]})
+    own_recorder.on("/recorded/public/endless", lambda exchange: exchange.wait_for_close())
+    with raw.RawConnection(second) as connection:
+        connection.send(raw.request_bytes("GET", "/recorded/public/endless"))
+        own_recorder.last("/recorded/public/endless")
+        gateway.reload({"listeners": [own]})
+        gateway.reload({"drain_timeout": "1s"})
+        gateway.process.signal(signal.SIGTERM)
+        assert gateway.process.wait(10) == 0
+        assert connection.is_closed_by_peer()
+
+
 def context(authority: Authority) -> ssl.SSLContext:
     return ssl.create_default_context(cafile=str(authority.pem))
 

@@ -29,8 +29,8 @@ actor RunningGateway {
     private var background = BackgroundWork()
     private let logWatch: LogWatch
     private let history: MetricsHistory
-    /// Ends when the listeners that were taken out have no connection any more.
-    private var leaving: Task<Void, Never>?
+    /// The listeners that were taken out and still have connections, each with its drain.
+    private var leaving: [ObjectIdentifier: (listener: HTTPListener, drain: Task<Void, Never>)] = [:]
     private(set) var isDraining = false
     var fileWatch = FileWatch()
     var filesKeptOut = FilesKeptOut()
@@ -312,10 +312,12 @@ actor RunningGateway {
     }
 
     private func leave(_ listener: HTTPListener, grace: TimeAmount) {
-        leaving = Task { [leaving] in
+        let id = ObjectIdentifier(listener)
+        let drain = Task {
             await listener.drain(grace: grace)
-            await leaving?.value
+            leaving[id] = nil
         }
+        leaving[id] = (listener, drain)
     }
 
     // MARK: Stop
@@ -330,7 +332,11 @@ actor RunningGateway {
         countLastSteps()
         await withTaskGroup(of: Void.self) { tasks in
             for listener in listeners { tasks.addTask { await listener.drain(grace: grace) } }
-            await leaving?.value
+            for (listener, drain) in leaving.values {
+                // The time that it was given may have been longer than the one in use.
+                listener.closeAll(after: grace)
+                tasks.addTask { await drain.value }
+            }
         }
         let calls = maker.callsUnderWay
         // The second time for changes that operators have asked for meanwhile.
