@@ -600,6 +600,41 @@ struct AccountLimitsTests {
         #expect(try await records.counts(now: 0, limit: 9).map(\.count) == [2])
     }
 
+    /// The seconds until a sign-in may be tried; 0 for one that is let through.
+    private func wait(_ limits: AccountLimits) async -> Int {
+        do {
+            limits.ended(try await limits.admit(signIn()))
+            return 0
+        } catch {
+            return error.retryAfter
+        }
+    }
+
+    @Test(
+        "A restart neither ends a lock nor begins it anew where the clock was wrong at the start before",
+        arguments: [-7200, 40 * 86_400] as [Int64])
+    func wrongClockAtStart(error: Int64) async throws {
+        let store = try store()
+        func process() -> AccountLimits {
+            limits(TimeOfDayLimits(store, steady: clock.ofProcess()) { [clock] in clock.now })
+        }
+        clock.set(error: error)
+        let first = process()
+        clock.set(error: 0)
+        try await fail(first, signIn(), times: 5)
+        clock.advance(seconds: 10)
+        #expect(await wait(first) == 20)
+        let second = process()
+        try await second.load()
+        #expect(await wait(second) == 20)
+        try await second.removeEnded()
+        let third = process()
+        try await third.load()
+        #expect(await wait(third) == 20)
+        clock.advance(seconds: 20)
+        #expect(await wait(third) == 0)
+    }
+
     @Test("Calls that are counted while a stop meets a write are written as well", .timeLimit(.minutes(1)))
     func stopDuringWrite() async throws {
         let (began, begins) = AsyncStream<Void>.makeStream()

@@ -185,6 +185,23 @@ def test_a_lock_ends_in_its_time_when_the_clock_is_set(start, clock, ledger, ste
 
 
 @STEPS
+def test_a_restart_neither_ends_nor_extends_a_lock_after_a_start_with_a_wrong_clock(start, clock, ledger, step):
+    clock.offset = step
+    gateway = start({"account_limits": {"lockout": {"after": 5, "first": "10m", "longest": "10m"}}})
+    clock.offset = 0
+
+    def seconds_left() -> int:
+        refused = login(gateway, ledger, WRONG)
+        return int(refused.header("Retry-After")) if refused.status == 429 else 0
+
+    wait_until(lambda: seconds_left() > 0, "the lock", interval=0)
+    wait_until(lambda: seconds_left() < 598, "some of it to pass")
+    before = seconds_left()
+    gateway = restarted(gateway, clock)
+    assert before - 60 < seconds_left() <= before
+
+
+@STEPS
 @pytest.mark.parametrize("restarts", [False, True], ids=["running", "restarted"])
 def test_a_limit_holds_for_its_own_time_when_the_clock_is_set(start, clock, ledger, step, restarts):
     gateway = start({"account_limits": {"sign_in": {"address": "3/3s"}}})

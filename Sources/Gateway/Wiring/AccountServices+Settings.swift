@@ -126,9 +126,14 @@ extension AccountServices {
     private static func limits(
         _ settings: AccountLimitSettings, _ key: Secret, _ records: GatewayRecords, _ logger: Logger
     ) async throws -> AccountLimits {
+        let steady = WallClock.steadyMilliseconds()
+        var stored = records.limits
+        // Those that are shared go by the clock that is shared.
+        if !stored.areShared {
+            stored = TimeOfDayLimits(stored, steady: steady) { WallClock.milliseconds() }
+        }
         let limits = AccountLimits(
-            settings: settings, key: key, records: records.limits, logger: logger,
-            now: records.milliseconds(WallClock.steadyMilliseconds()))
+            settings: settings, key: key, records: stored, logger: logger, now: records.milliseconds(steady))
         do {
             try await limits.load()
         } catch {
