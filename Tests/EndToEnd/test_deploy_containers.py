@@ -7,6 +7,7 @@ import json
 import re
 import signal
 import sys
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ import yaml
 from harness import deployed_postgres
 from harness.certificates import Authority
 from harness.deployment import CONTAINER_USER, DEPLOY, Image, checked, needs_root, seconds, tool
+from harness.gateway import REPOSITORY
 from harness.process import Process, wait_until
 from harness.samples import (
     ADMIN_TOKEN, ECS, IMAGE, KUBERNETES, MANIFESTS, METRICS_TOKEN, compose, compose_sample, ecs_container, ecs_sample,
@@ -46,6 +48,33 @@ def test_the_manifests_have_the_schemas_of_kubernetes():
 
 def test_the_cloud_formation_template_passes_cfn_lint():
     checked(tool("cfn-lint"), DEPLOY / "ecs" / "gatehouse.yaml")
+
+
+# ---- The build's context
+
+
+def is_sent(path: Path) -> bool:
+    """Docker's rule: the last pattern that matches the path or a directory above it decides."""
+    sent = True
+    for line in re.findall(r"(?m)^[^#\n].*$", (DEPLOY / "Dockerfile.dockerignore").read_text()):
+        pattern = line.removeprefix("!").split("/")
+        if len(path.parts) >= len(pattern) and all(map(fnmatchcase, path.parts, pattern)):
+            sent = line.startswith("!")
+    return sent
+
+
+def test_the_build_gets_each_file_that_it_copies():
+    copies = re.findall(r"(?m)^COPY (?!--from)(.+)$", (DEPLOY / "Dockerfile").read_text())
+    sources = [Path(word) for copy in copies for word in copy.split()[:-1]]
+    assert Path("Sources") in sources
+    # A name with a star may be the name of nothing.
+    copied = [path for path in sources if "*" not in path.name]
+    assert [path for path in copied if not (REPOSITORY / path).exists() or not is_sent(path)] == []
+    links = [path for source in copied for path in (REPOSITORY / source).rglob("*") if path.is_symlink()]
+    assert links
+    for link in links:
+        target = link.resolve(strict=True).relative_to(REPOSITORY.resolve())
+        assert is_sent(target) and any(target.is_relative_to(source) for source in copied), link
 
 
 # ---- The image
