@@ -44,8 +44,10 @@ struct RevokeCommand: AsyncParsableCommand, ReportingCommand {
     @OptionGroup var output: OutputOptions
 
     func validate() throws {
-        guard [subject, originID, tokenID, session].count(where: { $0?.isEmpty == false }) == 1 else {
-            throw ValidationError("Name the tokens by one of --subject, --origin-jti, --jti and --sid.")
+        // An empty one counts too: a script's variable may be unset.
+        let given = [subject, originID, tokenID, session].compactMap { $0 }
+        guard given.count == 1, given.allSatisfy({ !$0.isEmpty }) else {
+            throw ValidationError("Name the tokens by one of --subject, --origin-jti, --jti and --sid, with a value.")
         }
         guard (1...3650).contains(days) else { throw ValidationError("--days must be 1 to 3650.") }
     }

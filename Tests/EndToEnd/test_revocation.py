@@ -88,8 +88,11 @@ def test_who_signs_in_again_gets_in(start_gateway, issuer):
 
 def test_the_command_says_what_is_missing(start_gateway):
     gateway = start_gateway()
-    for arguments in ([], ["--jti", "a", "--sid", "b"], ["--jti", ""], ["--jti", "a", "--days", "0"]):
-        assert gatehouse("revoke", "--config", gateway.config_path, *arguments).returncode == 64
+    wrong = (
+        [], ["--jti", "a", "--sid", "b"], ["--jti", ""], ["--subject", "ada", "--jti", ""], ["--jti", "a", "--days", "0"],
+    )
+    for arguments in wrong:
+        assert gatehouse("revoke", "--config", gateway.config_path, *arguments).returncode == 64, arguments
     result = gatehouse("revoke", "--config", gateway.config_path, "--issuer", "other", "--jti", "a")
     assert result.returncode == 1 and "no issuer" in result.stderr
 
