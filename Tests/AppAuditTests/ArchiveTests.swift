@@ -31,6 +31,17 @@ struct ArchiveTests {
         #expect(result.findings.map(\.context) == [.code, .code] && result.filesRead == 2)
     }
 
+    @Test(
+        "A program is read whatever its name, and no other file of an unknown kind",
+        arguments: ["Acme.app/Acme", "Acme.com.app/Acme.com", "Foo.Bar.framework/Foo.Bar", "Acme.app/.acme"])
+    func programs(name: String) {
+        let program: [UInt8] = [0xCF, 0xFA, 0xED, 0xFE, 0] + Array("AWSCognitoIdentityUserPool".utf8) + [0]
+        let other = Entry("Payload/other.com", Self.configuration)
+        let result = report(ZipBuilder(Entry("Payload/\(name)", program), other).bytes)
+        #expect(result.findings.map(\.path) == ["app.apk!/Payload/\(name)"])
+        #expect(result.filesRead == 1 && result.notRead.isEmpty)
+    }
+
     /// Archives as a whole that are not read.
     private static let refused: [(String, [UInt8], ArchiveError)] = [
         ("no archive", Array("PK and more".utf8), .notAnArchive),

@@ -70,6 +70,15 @@ struct TreeTests {
         #expect(report.notRead == [UnreadFile(path: "A.swift", reason: .tooManyNames)])
     }
 
+    @Test("A program whose name has a dot is read")
+    func program() async throws {
+        let tree = try TemporaryTree()
+        let name = "Foo.Bar.framework/Foo.Bar"
+        try tree.write(name, Data([0xCF, 0xFA, 0xED, 0xFE, 0] + Array("AWSCognitoIdentityUserPool".utf8)))
+        let report = try await Audit().run(tree.url.path)
+        #expect(report.findings.map(\.path) == [name])
+    }
+
     @Test("Binary property lists are read")
     func propertyList() async throws {
         let list = ["CognitoUserPoolId": "eu-central-1_AbCdEfGhI", "Name": "Ünïcode"]

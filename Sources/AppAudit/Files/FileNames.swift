@@ -1,6 +1,6 @@
 /// Languages and archives by the names of files.
 enum FileNames {
-    /// Nil for files that are not read, such as images.
+    /// Nil for files that are read only if their first bytes are those of a program.
     static func language(of name: String) -> Language? {
         let name = name.lowercased()
         if let language = wholeNames[name] { return language }
@@ -9,17 +9,14 @@ enum FileNames {
         return endings[String(name[name.index(after: dot)...])]
     }
 
-    /// Whether the file may be a program without an ending: read if its first bytes say so.
-    static func mayBeProgram(_ name: String) -> Bool { !name.dropFirst().contains(".") }
-
     /// The name of a file, by its path.
     static func last(of path: String) -> String {
         path.utf8.lastIndex(of: UInt8(ascii: "/")).map { String(path[path.utf8.index(after: $0)...]) } ?? path
     }
 
-    /// Whether a file by this name is worth opening.
+    /// Whether a file by this name is opened. Names of programs may have dots, as in `Acme.com.app/Acme.com`.
     static func mayBeRead(_ name: String) -> Bool {
-        isArchive(name) || language(of: name) != nil || mayBeProgram(name)
+        name.lastIndex(of: ".").map { !media.contains(name[name.index(after: $0)...].lowercased()) } ?? true
     }
 
     /// Whether an archive is read wherever it is. Others are test data and downloads more often than parts of an app.
@@ -59,6 +56,12 @@ enum FileNames {
         "appfile": .ruby, "package.resolved": .json, "yarn.lock": .yaml, "pubspec.lock": .yaml,
         "gradle.lockfile": .properties, "pipfile": .toml, "pipfile.lock": .json, "poetry.lock": .toml,
         ".env": .properties, "readme": .document, "changelog": .document,
+    ]
+
+    /// The endings of images, fonts, sound and films.
+    private static let media: Set<String> = [
+        "png", "jpg", "jpeg", "gif", "webp", "heic", "heif", "avif", "bmp", "tif", "tiff", "ico", "icns", "svg", "ttf",
+        "otf", "ttc", "woff", "woff2", "mp3", "m4a", "aac", "wav", "ogg", "caf", "flac", "mp4", "mov", "m4v", "webm",
     ]
 
     private static let endings: [String: Language] = [
