@@ -147,6 +147,21 @@ struct ArchiveTests {
         #expect(report(ZipBuilder(small).bytes).notRead.isEmpty)
     }
 
+    @Test("Entries with more findings than an archive and those inside it may have are reported and not read")
+    func findings() {
+        var limits = ArchiveLimits()
+        limits.maximumFindings = 2
+        let twice = Entry("b.json", "\(Self.configuration)\n\(Self.configuration)")
+        let inner = Entry("c.apk", ZipBuilder(Self.found, Self.found.with { $0.name = "d.json" }).bytes)
+        let result = report(ZipBuilder(Self.found, twice, inner).bytes, limits: limits)
+        #expect(result.findings.map(\.path) == ["app.apk!/assets/a.json", "app.apk!/c.apk!/assets/a.json"])
+        #expect(
+            result.notRead == [
+                UnreadFile(path: "app.apk!/b.json", reason: .tooManyNames),
+                UnreadFile(path: "app.apk!/c.apk!/d.json", reason: .tooManyNames),
+            ])
+    }
+
     @Test("Every damaged byte and every beginning of an archive is read without a crash")
     func damage() {
         let bytes = ZipBuilder(Self.found.inBlocks(), Entry("b.apk", ZipBuilder(Self.found).bytes)).bytes

@@ -52,6 +52,10 @@ struct ArchiveAudit {
         }
         var reader = ContentReader(FileNames.language(of: name))
         try contents.forEachPiece(budget: &budget) { reader.add($0) }
-        report.add(FileAudit.outcome(of: reader, path: path, isShipped: true, scanner), path: path)
+        var outcome = FileAudit.outcome(of: reader, path: path, isShipped: true, scanner)
+        if case .read(let found) = outcome, report.findings.count + found.count > limits.maximumFindings {
+            outcome = .unread(.tooManyNames)
+        }
+        report.add(outcome, path: path)
     }
 }

@@ -29,6 +29,8 @@ struct ArchiveLimits: Sendable {
     var freeBytes = 4 << 20
     /// An archive inside another is in memory while it is read.
     var maximumInnerBytes = 128 << 20
+    /// Of one archive with those inside it: all are in memory until the audit ends.
+    var maximumFindings = 100_000
     /// An archive that is a file has depth 0.
     var maximumDepth = 2
 }
