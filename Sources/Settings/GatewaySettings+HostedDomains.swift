@@ -44,3 +44,14 @@ extension GatewaySettings {
         keyPath.isEmpty || keyPath.hasPrefix("direct_cognito.hosted_domains") || keyPath.hasSuffix(".hosted.domain")
     }
 }
+
+extension ScalarFormat where Value == String {
+    /// A host's name without port, brought to lower case.
+    package static var domain: Self {
+        Self { (text) throws(ScalarRefusal) in
+            guard let (host, port) = HostAndPort.split(text[...]), port == nil, host.contains("."), !host.contains(":")
+            else { throw ScalarRefusal("must be a domain name like login.example.com") }
+            return host
+        }
+    }
+}

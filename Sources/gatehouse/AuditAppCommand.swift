@@ -3,6 +3,8 @@ internal import ArgumentParser
 internal import Encoding
 internal import FoundationEssentials
 internal import Locking
+internal import Settings
+internal import SettingsReader
 internal import Telemetry
 
 /// `gatehouse audit-app`: finds what still bypasses the gateway in an app's sources.
@@ -70,10 +72,13 @@ struct AuditAppCommand: AsyncParsableCommand, ReportingCommand {
             throw ValidationError("Give one of --baseline and --write-baseline.")
         }
         guard domain.count <= Scanner.maximumDomains,
-            domain.allSatisfy({ (4...253).contains($0.utf8.count) && $0.contains(".") })
+            domain.allSatisfy({ (try? ScalarFormat<String>.domain.read($0)) != nil })
         else {
             throw ValidationError(
-                "--domain must be a host, such as auth.example.com, and can be given \(Scanner.maximumDomains) times.")
+                """
+                --domain must be a host's name, such as auth.example.com, without scheme, port and path, and can be \
+                given \(Scanner.maximumDomains) times.
+                """)
         }
     }
 

@@ -193,6 +193,9 @@ def test_a_file_that_cannot_be_read_fails_the_audit(tmp_path):
         ("--baseline", "/nowhere/known.json", "."),
         ("--baseline", "a", "--write-baseline", "b", "."),
         ("--domain", "example", "."),
+        ("--domain", "https://auth.example.com", "."),
+        ("--domain", "auth.example.com/", "."),
+        ("--domain", "auth.example.com:443", "."),
     ],
 )
 def test_a_wrong_command_line_ends_with_64(arguments):

@@ -74,13 +74,4 @@ extension ScalarFormat where Value == String {
             return clientID
         }
     }
-
-    /// A host's name without port, brought to lower case.
-    static var domain: Self {
-        Self { (text) throws(ScalarRefusal) in
-            guard let (host, port) = HostAndPort.split(text[...]), port == nil, host.contains("."), !host.contains(":")
-            else { throw ScalarRefusal("must be a domain name like login.example.com") }
-            return host
-        }
-    }
 }
