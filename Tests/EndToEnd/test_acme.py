@@ -472,11 +472,17 @@ def test_another_gateway_takes_over_from_one_that_was_killed_with_the_lease(
 
 TLS = {"address": "127.0.0.1:9443", "tls": {"acme": {"names": ["api.test"]}}}
 PLAIN = {"address": "127.0.0.1:9080"}
+ASKED = {"external_authorization": {"proxy": "nginx", "trusted": ["127.0.0.1"]}}
 ACME = {"directory": "https://acme.test/dir", "accept_terms": True}
 MISTAKES = {
     "tls.acme alone": ({"listeners": [TLS]}, "needs the section acme"),
     "acme alone": ({"listeners": [PLAIN], "acme": ACME}, "no listener has tls.acme"),
     "no plain listener": ({"listeners": [TLS], "acme": ACME}, "http-01 needs a listener without tls"),
+    "a plain listener for questions": ({"listeners": [{**PLAIN, **ASKED}, TLS], "acme": ACME}, "http-01 needs a listener without tls"),
+    "a listener with TLS for questions": (
+        {"listeners": [PLAIN, {**TLS, **ASKED}], "acme": {**ACME, "challenge": "tls-alpn-01"}},
+        "tls-alpn-01 needs a listener with tls",
+    ),
     "terms": ({"listeners": [PLAIN, TLS], "acme": {**ACME, "accept_terms": False}}, "accept_terms: must be true"),
     "no terms": ({"listeners": [PLAIN, TLS], "acme": {"directory": ACME["directory"]}}, "accept_terms: is missing"),
     "plain directory": ({"listeners": [PLAIN, TLS], "acme": {**ACME, "directory": "http://acme.test/dir"}}, "must begin with https"),

@@ -40,9 +40,17 @@ extension ACMESettings {
         if wanting.reduce(0, { $0 + $1.names.count }) > Self.mostNames {
             node.error("the listeners name more than \(Self.mostNames) hosts under tls.acme")
         }
-        if challenge == .http, !wanting.isEmpty, !listeners.contains(where: { $0.tls == nil }) {
-            node.error("http-01 needs a listener without tls, which the directory reaches at port 80")
+        if !wanting.isEmpty, !listeners.contains(where: canAnswer) {
+            node.error(
+                challenge == .http
+                    ? "http-01 needs a listener without tls and external_authorization, reached at port 80"
+                    : "tls-alpn-01 needs a listener with tls and without external_authorization, reached at port 443")
         }
+    }
+
+    /// Whether the challenge can be answered there. Each response with external authorization is a decision.
+    private func canAnswer(_ listener: ListenSettings) -> Bool {
+        listener.authorization == nil && (listener.tls == nil) == (challenge == .http)
     }
 
     private init?(reading keys: SettingsMapping) {
