@@ -44,13 +44,19 @@ func namesVariable(_ text: String) -> Bool {
     text.replacing("$${", with: "").contains("${")
 }
 
+/// Whether a text is `$NAME`, which a shell would replace.
+func isShellVariable(_ text: String) -> Bool { text.hasPrefix("$") && isVariableName(text.dropFirst()) }
+
+/// IEEE Std 1003.1, 8.1: letters, digits and underscores, not beginning with a digit.
+private func isVariableName(_ name: some StringProtocol) -> Bool {
+    guard let first = name.first, !first.isNumber else { return false }
+    return name.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "_") }
+}
+
 private func value(
     of name: String, in environment: [String: String]
 ) throws(InterpolationFailure) -> String {
-    // IEEE Std 1003.1, 8.1: letters, digits and underscores, not beginning with a digit.
-    guard let first = name.first, !first.isNumber,
-        name.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "_") })
-    else { throw .badName }
+    guard isVariableName(name) else { throw .badName }
     guard let value = environment[name] else { throw .missing(name) }
     return value
 }

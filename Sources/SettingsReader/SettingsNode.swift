@@ -61,7 +61,7 @@ package struct SettingsNode {
             guard let path = expand(String(text.dropFirst(5))), let bytes = readSecretFile(path) else { return nil }
             secret = Secret(bytes)
         } else {
-            guard let value = expand(text) else { return nil }
+            guard !refuseName(text), let value = expand(text) else { return nil }
             secret = Secret(value)
         }
         guard !secret.isEmpty else {
@@ -135,6 +135,25 @@ package struct SettingsNode {
         } catch {
             self.error(error.message)
             return nil
+        }
+    }
+
+    /// Notes an error where a secret's variable or file is named in another form, which would be the secret. The text is
+    /// not quoted, since it may be one.
+    private func refuseName(_ text: String) -> Bool {
+        let meant = isShellVariable(text) ? "${NAME}" : isFile(text) ? "file:/PATH" : nil
+        if let meant { self.error("would be the secret itself (did you mean \"\(meant)\"?)") }
+        return meant != nil
+    }
+
+    /// A secret in base64 may begin with a slash as well.
+    private func isFile(_ text: String) -> Bool {
+        guard text.hasPrefix("/") else { return false }
+        do throws(FileReadFailure) {
+            _ = try context.readFile(text)
+            return true
+        } catch {
+            return error == .notPermitted || error == .tooLarge
         }
     }
 

@@ -51,6 +51,37 @@ struct SecretTests {
     }
 
     @Test(
+        "The name of a variable or a file in another form is no secret",
+        arguments: [
+            ("$ADMIN_TOKEN_OF_OPERATORS", "${NAME}"), ("$adminTokenOfOperators", "${NAME}"),
+            ("/run/secrets/token-of-operators", "file:/PATH"),
+        ])
+    func names(value: String, meant: String) {
+        let found = errors(
+            Sample(more: "admin: {token: \(value)}").yaml,
+            environment: ["ADMIN_TOKEN_OF_OPERATORS": "token-of-operators"],
+            files: ["/run/secrets/token-of-operators": "token-of-operators"])
+        #expect(found.count == 1 && !"\(found)".lowercased().contains("operators"))
+        #expect(found.contains { $0.contains("admin.token: would be the secret itself (did you mean \"\(meant)\"?)") })
+    }
+
+    @Test(
+        "A secret may begin like the name of a variable or a file, and a variable or file may hold such a name",
+        arguments: [
+            ("/aBcDeFgHiJkLmNoPqRsTuVwXyZ+", "/aBcDeFgHiJkLmNoPqRsTuVwXyZ+"),
+            ("$1BcDeFgHiJkLmNoPqRsTu", "$1BcDeFgHiJkLmNoPqRsTu"), ("$a-cDeFgHiJkLmNoPqRsTu", "$a-cDeFgHiJkLmNoPqRsTu"),
+            ("'${NAME}'", "$NAME_OF_OPERATORS"), ("'${PATH}'", "/run/secrets/of-operators"),
+            ("file:name", "$NAME_OF_OPERATORS"), ("file:path", "/run/secrets/of-operators"),
+        ])
+    func likeNames(value: String, expected: String) throws {
+        let (name, path) = ("$NAME_OF_OPERATORS", "/run/secrets/of-operators")
+        let settings = try load(
+            Sample(more: "admin: {token: \(value)}").yaml, environment: ["NAME": name, "PATH": path],
+            files: ["/etc/gatehouse/name": name, "/etc/gatehouse/path": path, path: "of-operators"])
+        #expect(settings.admin.tokens.first?.secret.exposeText() == expected)
+    }
+
+    @Test(
         "What cannot be an app client's secret is refused",
         arguments: [
             "hunter2\0", "hunter2\nhunter2", "hunter2\n\n", "hunter2 ", "hunter2\u{E9}", "<html>hunter2",
