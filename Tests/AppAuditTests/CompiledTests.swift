@@ -36,6 +36,19 @@ struct CompiledTests {
         #expect(content([0] + wide("cognito"))?.bytes == Array("cognito\0".utf8))
     }
 
+    @Test("A name is found once where a long run is cut", arguments: [1, 2])
+    func cut(width: Int) {
+        let text = String(repeating: " ", count: TextRuns.maximumRun - 13) + "AWSCognitoIdentityUserPool "
+        let bytes = width == 1 ? Array(text.utf8) : wide(text)
+        var runs = TextRuns()
+        runs.add(Array(bytes[..<(width * TextRuns.maximumRun)]))
+        runs.add(Array(bytes[(width * TextRuns.maximumRun)...]))
+        runs.finish()
+        let content = Content(bytes: runs.text, language: .binary)
+        let found = Scanner.standard.findings(in: content, path: "App", role: FileRole(path: "App", language: .binary))
+        #expect(found?.map(\.name) == ["AWSCognitoIdentityUserPool"])
+    }
+
     @Test("A file that is neither named nor a program is not read on")
     func irrelevant() {
         var reader = ContentReader(nil)

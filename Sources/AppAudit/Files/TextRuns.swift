@@ -13,7 +13,9 @@ struct TextRuns {
     /// The rules look for nothing shorter.
     private static let minimumLength = 6
     /// A longer run is cut, so that it does not wait in memory for its end.
-    private static let maximumRun = 1 << 20
+    static let maximumRun = 1 << 20
+    /// The end of a cut run begins the next text too, so that a name across the cut is whole there.
+    private static let overlap = 1 << 12
     private static let maximumBytes = 64 << 20
 
     mutating func add(_ bytes: [UInt8]) {
@@ -28,7 +30,7 @@ struct TextRuns {
         narrow += bytes[start...]
         if narrow.count >= Self.maximumRun {
             append(narrow[...], [])
-            narrow = []
+            narrow.removeFirst(narrow.count - Self.overlap)
         }
     }
 
@@ -48,7 +50,10 @@ struct TextRuns {
             first = nil
             if byte == 0 {
                 wide.append(character)
-                if wide.count >= Self.maximumRun { flushWide() }
+                if wide.count >= Self.maximumRun {
+                    append(wide[...], [])
+                    wide.removeFirst(wide.count - Self.overlap)
+                }
                 return
             }
             flushWide()
