@@ -14,6 +14,7 @@ set -euo pipefail
 
 # shellcheck source=deploy/requirements.sh
 . "$(dirname "${BASH_SOURCE[0]}")/requirements.sh"
+absolute GATEHOUSE_BINARY GATEHOUSE_STATE
 cd "$repository"
 
 once=
@@ -95,7 +96,7 @@ stop() {
 trap 'status=$?; stop; exit $status' EXIT
 trap 'echo; echo "stopping"; exit 0' INT TERM
 
-# start NAME HEALTH-URL COMMAND…: runs the command with its output in .quickstart/NAME.log, and waits until it answers.
+# start NAME HEALTH-URL COMMAND…: runs the command with its output in $GATEHOUSE_STATE/NAME.log, and waits until it answers.
 start() {
     local name=$1 url=$2 log=$GATEHOUSE_STATE/$1.log
     shift 2
@@ -171,7 +172,7 @@ shows() {
         printf '   %sok%s  %s: %s\n' "$green" "$plain" "$1" "$2"
     else
         printf '%s\n' "$body" >&2
-        fail "$1 should be '$3' and is '$2' (logs: .quickstart/*.log)"
+        fail "$1 should be '$3' and is '$2' (logs: $GATEHOUSE_STATE/*.log)"
     fi
 }
 
@@ -308,4 +309,4 @@ Press Ctrl-C to stop everything.
 TEXT
 # Until Ctrl-C, or until one of the three ends by itself.
 wait -n "${pids[@]}" || true
-fail "one of the processes has ended by itself (logs: .quickstart/*.log)"
+fail "one of the processes has ended by itself (logs: $GATEHOUSE_STATE/*.log)"

@@ -8,6 +8,17 @@ fail() {
     exit 1
 }
 
+# absolute VARIABLE…: makes the paths in them, relative to the working directory, absolute ones.
+absolute() {
+    local name
+    for name in "$@"; do
+        case ${!name:-} in
+        '' | /*) ;;
+        *) printf -v "$name" '%s/%s' "$PWD" "${!name}" ;;
+        esac
+    done
+}
+
 # Runs a command as root: directly, or through sudo (without asking when there is nobody to answer).
 as_root() {
     if [ "$(id -u)" = 0 ]; then

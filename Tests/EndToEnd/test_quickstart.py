@@ -76,12 +76,14 @@ def test_the_quickstart_runs_with_a_binary_that_is_there(run_directory):
     names = ("GATEHOUSE_PORT", "GATEHOUSE_ADMIN_PORT", "GATEHOUSE_BACKEND_PORT", "GATEHOUSE_POOL_PORT")
     ports = {name: str(free_port()) for name in names}
     state = run_directory / "quickstart"
-    environment = {**os.environ, **ports, "GATEHOUSE_BINARY": str(binary()), "GATEHOUSE_STATE": str(state)}
+    # A relative path is one of the directory that it is called in.
+    environment = {**os.environ, **ports, "GATEHOUSE_BINARY": str(binary()), "GATEHOUSE_STATE": state.name}
     result = subprocess.run(
         [str(REPOSITORY / "deploy/quickstart.sh"), "--once"], capture_output=True, text=True, timeout=240 * PATIENCE,
-        env=environment, stdin=subprocess.DEVNULL,
+        env=environment, stdin=subprocess.DEVNULL, cwd=run_directory,
     )
     assert result.returncode == 0, result.stdout + result.stderr
+    assert (state / "gateway.log").exists()
     assert "building" not in result.stdout and result.stdout.rstrip().endswith("Every step showed what it should.")
     assert not (state / "build.log").exists()
     # swift test builds the sample app.
@@ -89,11 +91,13 @@ def test_the_quickstart_runs_with_a_binary_that_is_there(run_directory):
     assert ("left out" in result.stdout) == (not is_built)
 
 
-def test_a_binary_that_is_not_there_is_told(tmp_path):
-    environment = {**os.environ, "GATEHOUSE_BINARY": str(tmp_path / "none"), "GATEHOUSE_PORT": str(free_port())}
+@pytest.mark.parametrize("directory", ["", "{}/"], ids=["relative", "absolute"])
+def test_a_binary_that_is_not_there_is_told(directory, tmp_path):
+    named = directory.format(tmp_path) + "none"
+    environment = {**os.environ, "GATEHOUSE_BINARY": named, "GATEHOUSE_PORT": str(free_port())}
     environment |= {name: str(free_port()) for name in ("GATEHOUSE_ADMIN_PORT", "GATEHOUSE_BACKEND_PORT", "GATEHOUSE_POOL_PORT")}
     result = subprocess.run(
         [str(REPOSITORY / "deploy/quickstart.sh"), "--once"], capture_output=True, text=True, timeout=60 * PATIENCE,
-        env=environment, stdin=subprocess.DEVNULL,
+        env=environment, stdin=subprocess.DEVNULL, cwd=tmp_path,
     )
     assert result.returncode == 1 and f"GATEHOUSE_BINARY is no program: {tmp_path}/none" in result.stderr
