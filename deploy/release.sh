@@ -13,7 +13,6 @@ set -euo pipefail
 
 # shellcheck source=deploy/requirements.sh
 . "$(dirname "${BASH_SOURCE[0]}")/requirements.sh"
-cd "$repository"
 
 output=$repository/.build/release-files
 while [ $# -gt 0 ]; do
@@ -22,6 +21,8 @@ while [ $# -gt 0 ]; do
     *) fail "unknown option: $1 (there is --output)" ;;
     esac
 done
+absolute output GATEHOUSE_BINARY
+cd "$repository"
 
 need_packages binutils dpkg python3
 export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || date +%s)}

@@ -26,10 +26,11 @@ pytestmark = [
 
 
 def release(directory) -> None:
-    environment = {**os.environ, "GATEHOUSE_BINARY": str(binary()), "SOURCE_DATE_EPOCH": "1780000000"}
+    # Relative paths are those of the directory that it is called in.
+    environment = {**os.environ, "GATEHOUSE_BINARY": os.path.relpath(binary(), directory), "SOURCE_DATE_EPOCH": "1780000000"}
     result = subprocess.run(
-        [DEPLOY / "release.sh", "--output", directory], env=environment, capture_output=True, text=True, timeout=900,
-        stdin=subprocess.DEVNULL,
+        [DEPLOY / "release.sh", "--output", "."], env=environment, capture_output=True, text=True, timeout=900,
+        stdin=subprocess.DEVNULL, cwd=directory,
     )
     assert result.returncode == 0, result.stdout + result.stderr
 
