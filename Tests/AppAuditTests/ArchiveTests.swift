@@ -162,6 +162,23 @@ struct ArchiveTests {
             ])
     }
 
+    @Test("An archive with too many entries that cannot be read, with those inside it, is not read on")
+    func unreadEntries() {
+        var limits = ArchiveLimits()
+        limits.maximumUnread = 2
+        let hidden = Self.found.with { $0.flags = 1 }
+        let inner = ZipBuilder(hidden, hidden.with { $0.name = "b.json" }, Self.found.with { $0.name = "c.json" })
+        let result = report(ZipBuilder(Entry("in.apk", inner.bytes), Self.found).bytes, limits: limits)
+        #expect(
+            result.notRead == [
+                UnreadFile(path: "app.apk!/in.apk!/assets/a.json", reason: .archive(.encrypted)),
+                UnreadFile(path: "app.apk!/in.apk!/b.json", reason: .archive(.encrypted)),
+                UnreadFile(path: "app.apk!/in.apk", reason: .archive(.tooManyUnread)),
+                UnreadFile(path: "app.apk", reason: .archive(.tooManyUnread)),
+            ])
+        #expect(result.findings.isEmpty)
+    }
+
     @Test("Every damaged byte and every beginning of an archive is read without a crash")
     func damage() {
         let bytes = ZipBuilder(Self.found.inBlocks(), Entry("b.apk", ZipBuilder(Self.found).bytes)).bytes

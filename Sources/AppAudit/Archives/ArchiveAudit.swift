@@ -14,12 +14,13 @@ struct ArchiveAudit {
     private func read(
         _ archive: ArchiveBytes, path: String, depth: Int, _ budget: inout Int, _ report: inout AuditReport
     ) {
-        do {
+        do throws(ArchiveError) {
             let directory = try ZipDirectory(archive, limits: limits)
             var seen: Set<[UInt8]> = []
             for entry in directory.entries where !entry.isDirectory {
                 let entryPath = "\(path)!/\(String(decoding: entry.name, as: UTF8.self))"
                 guard FileNames.mayBeRead(FileNames.last(of: entryPath)) else { continue }
+                guard report.notRead.count < limits.maximumUnread else { throw .tooManyUnread }
                 do throws(ArchiveError) {
                     guard !entry.leadsOutside else { throw .outside }
                     guard seen.insert(entry.name).inserted else { throw .repeated }

@@ -4,6 +4,7 @@ package enum ArchiveError: String, Error, Sendable {
     case damaged = "is damaged"
     case overlapping = "has entries that overlap"
     case tooManyEntries = "has too many entries"
+    case tooManyUnread = "has too many entries that cannot be read"
     case entryTooLarge = "is too large"
     case ratioTooHigh = "expands to too much"
     case totalTooLarge = "expands to too much with the entries before it"
@@ -31,6 +32,8 @@ struct ArchiveLimits: Sendable {
     var maximumInnerBytes = 128 << 20
     /// Of one archive with those inside it: all are in memory until the audit ends.
     var maximumFindings = 100_000
+    /// Of one archive with those inside it. The rest of the archive is not read then.
+    var maximumUnread = 10_000
     /// An archive that is a file has depth 0.
     var maximumDepth = 2
 }
