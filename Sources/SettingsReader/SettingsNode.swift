@@ -138,8 +138,8 @@ package struct SettingsNode {
         }
     }
 
-    /// Notes an error where a secret's variable or file is named in another form, which would be the secret. The text is
-    /// not quoted, since it may be one.
+    /// Notes an error where a secret's variable or file is named in another form, which would be the secret. The text
+    /// is not quoted, since it may be one.
     private func refuseName(_ text: String) -> Bool {
         let meant = isShellVariable(text) ? "${NAME}" : isFile(text) ? "file:/PATH" : nil
         if let meant { self.error("would be the secret itself (did you mean \"\(meant)\"?)") }
