@@ -291,4 +291,46 @@ struct RevocationServiceTests {
         #expect(loops.count == 1 && service.status.failures == 1)
         await #expect(throws: BrokenRecords.Full.self) { try await service.follow() }
     }
+
+    /// A store whose disk fills up and has room again.
+    final class FillingRecords: RevocationRecords {
+        struct Full: Error {}
+        private let records: StoredRevocations
+        private let isFull = Mutex(false)
+
+        init(_ records: StoredRevocations) {
+            self.records = records
+        }
+
+        var changes: any RevocationChanges { records.changes }
+        func fill(_ isFull: Bool) { self.isFull.withLock { $0 = isFull } }
+
+        func keep(_ records: [RevocationRecord]) async throws {
+            guard !isFull.withLock({ $0 }) else { throw Full() }
+            try await self.records.keep(records)
+        }
+
+        func all(now: Int64) async throws -> [RevocationRecord] { try await records.all(now: now) }
+        func removeEnded(now: Int64) async throws { try await records.removeEnded(now: now) }
+    }
+
+    @Test("What could not be kept is kept as soon as the disk has room, and a restart keeps it then")
+    func keptLater() async throws {
+        try await Self.withStore { open, _ in
+            let records = FillingRecords(try open())
+            let service = service(records)
+            try await service.follow()
+            records.fill(true)
+            let lost = revocation(.tokenID("t"))
+            await #expect(throws: FillingRecords.Full.self) { try await service.revoke([lost]) }
+            await #expect(throws: FillingRecords.Full.self) { try await service.follow() }
+            #expect(service.hasUnstored)
+            records.fill(false)
+            try await service.follow()
+            #expect(!service.hasUnstored)
+            let restarted = self.service(try open())
+            try await restarted.follow()
+            #expect(restarted.current.revokes(Self.token(["jti": "t"])))
+        }
+    }
 }

@@ -40,13 +40,13 @@ extension RevocationService {
         }
         if wasTooOld { await publish() }
         if !revocations.isEmpty { observer.withLock { $0 }.hasRead() }
-        if reading.isWhole, changes.isShared { try await storeMissing(revocations) }
+        if reading.isWhole, changes.isShared || hasUnstored { try await storeMissing(revocations) }
     }
 
-    /// Stores what is held here and the database lacks: it was revoked while the database was away, or on a server that
-    /// another one has taken the place of.
+    /// Stores what is held here and the store lacks: it was revoked while the store could not be written, or on a
+    /// database server that another one has taken the place of.
     private func storeMissing(_ stored: [Revocation]) async throws {
-        let now = now()
+        let (now, unstored) = (now(), state.withLock { $0.unstored })
         let missing = current.revocations(notIn: RevocationList.empty.adding(stored)).filter { $0.endsAt > now }
         for start in stride(from: 0, to: missing.count, by: Self.storedAtOnce) {
             let part = missing[start..<min(start + Self.storedAtOnce, missing.count)]
@@ -57,9 +57,11 @@ extension RevocationService {
                 throw error
             }
         }
+        // Of calls that have failed meanwhile, the next reading stores the rest.
+        state.withLock { $0.unstored -= unstored }
         guard !missing.isEmpty else { return }
         logger.notice(
-            "revocations stored that the database lacked", metadata: ["revocations": .stringConvertible(missing.count)])
+            "revocations stored that the store lacked", metadata: ["revocations": .stringConvertible(missing.count)])
     }
 
     /// Lets no token count while the list is too old.

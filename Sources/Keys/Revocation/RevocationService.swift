@@ -33,6 +33,8 @@ package actor RevocationService {
     struct State {
         var list = RevocationList.empty
         var failures = 0
+        /// How many calls have left revocations in memory alone because the store failed.
+        var unstored = 0
         /// When the list was last known to be complete, in seconds of the clock that nobody sets.
         var readAt: Int64
         /// How far the list has been read.
@@ -72,6 +74,8 @@ package actor RevocationService {
                 isShared: changes.isShared, notice: changes.notice)
         }
     }
+    /// Whether revocations are held that could not be stored. They are stored as soon as that succeeds.
+    package nonisolated var hasUnstored: Bool { state.withLock { $0.unstored > 0 } }
     /// How far the list has been read, and how many seconds ago; nil where it is no list of several gateways.
     package nonisolated var standing: (position: ChangePosition, age: Int64)? {
         guard changes.isShared else { return nil }
@@ -139,7 +143,8 @@ package actor RevocationService {
 
     /// Revokes. When this returns, that outlasts a loss of power, and the next request of every connection goes by it.
     ///
-    /// - Throws: ``RevocationError/full``; or the store's error, when it holds until the next restart only.
+    /// - Throws: ``RevocationError/full``; or the store's error. Then it holds here, and is lost with the process unless
+    ///   a later reading could store it.
     package func revoke(_ revocations: [Revocation]) async throws {
         guard hasRoom(for: revocations) || makeRoom(for: revocations) else {
             state.withLock { $0.failures += revocations.count }
@@ -152,11 +157,12 @@ package actor RevocationService {
         do {
             try await records.keep(revocations.map(RevocationRecord.init))
         } catch {
-            state.withLock { $0.failures += revocations.count }
+            state.withLock { state in
+                state.failures += revocations.count
+                state.unstored += 1
+            }
             needsWhole = true
-            logger.error(
-                changes.isShared ? "revoked by this gateway alone" : "revoked until the next restart only",
-                metadata: ["error": "\(error)"])
+            logger.error("revoked by this gateway alone until that can be stored", metadata: ["error": "\(error)"])
             throw error
         }
     }
