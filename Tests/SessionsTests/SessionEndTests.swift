@@ -151,6 +151,32 @@ struct SessionEndTests {
         #expect(try await fixture.endpoints().answer(fixture.request(.sessionLogout, token)).status == .noContent)
     }
 
+    @Test(
+        "Signing out again is 503 until the revocation is stored, and the session's record ends then",
+        arguments: [false, true])
+    func notStored(everywhere: Bool) async throws {
+        let body: JSON? = everywhere ? ["all_devices": true] : nil
+        let fixture = try SessionFixture()
+        let begun = try await fixture.begin()
+        let endpoints = try fixture.endpoints()
+        func logout() async -> AccountAnswer {
+            await endpoints.answer(fixture.request(.sessionLogout, begun.token, body))
+        }
+        func hasEnded() async throws -> [Bool] {
+            try await fixture.users.sessions(of: begun.user.id).map { $0.endedAt != nil }
+        }
+        fixture.revocations.isUnstored.withLock { $0 = true }
+        for _ in 0..<2 {
+            let refused = await logout()
+            #expect(refused.status == .serviceUnavailable && refused.reason?.code == "not-revoked")
+            #expect(fixture.verify(begun.token) == nil)
+            #expect(try await hasEnded() == [false])
+        }
+        fixture.revocations.isUnstored.withLock { $0 = false }
+        #expect(await logout().status == .noContent)
+        #expect(try await hasEnded() == [true])
+    }
+
     @Test("A user who is deleted is gone with everything, others are told first, and who comes back is another user")
     func delete() async throws {
         let fixture = try SessionFixture()

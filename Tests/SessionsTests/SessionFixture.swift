@@ -36,8 +36,11 @@ final class SessionFixture: Sendable {
         let isFull = Mutex(false)
         /// Whether there is room for whole users only.
         let isFullOfSingles = Mutex(false)
+        /// Whether what is revoked holds and cannot be stored.
+        let isUnstored = Mutex(false)
 
         var current: RevocationList { stored.withLock { $0.list } }
+        var hasUnstored: Bool { isUnstored.withLock { $0 } }
         var all: [Revocation] { stored.withLock { $0.all } }
         var superseded: [SupersededSession] { ended.withLock { $0 } }
 
@@ -48,6 +51,7 @@ final class SessionFixture: Sendable {
                 stored.list = stored.list.adding(revocations)
                 stored.all += revocations
             }
+            if hasUnstored { throw Full() }
         }
 
         func supersede(_ session: SupersededSession) { ended.withLock { $0.append(session) } }

@@ -17,12 +17,16 @@ struct SessionLogoutEndpoint: AccountEndpoint {
     private let isEverywhere: Bool
     /// Nil for one who is signed out already.
     private let caller: SessionCaller?
+    /// One whose sign-out may not be complete.
+    private let revoked: SessionCaller?
 
     init(_ request: AccountRequest, _ endpoints: SessionEndpoints, _ call: inout AccountCall) throws(Refusal) {
         var fields = request.body.isEmpty ? RequestFields([:]) : try request.fields()
         isEverywhere = fields.flag("all_devices", default: false)
         try fields.check()
-        caller = try endpoints.ownSessions().judgeLeaving(request.bearer)
+        let sessions = try endpoints.ownSessions()
+        caller = try sessions.judgeLeaving(request.bearer)
+        revoked = caller == nil ? sessions.revokedCaller(request.bearer) : nil
         call.subject = caller?.userID
         call.session = caller?.session
     }
@@ -30,7 +34,10 @@ struct SessionLogoutEndpoint: AccountEndpoint {
     func perform(
         _ endpoints: SessionEndpoints, _ request: AccountRequest, _ admission: inout Admission
     ) async throws(Refusal) -> AccountAnswer {
-        guard let caller else { return .done() }
+        guard let caller else {
+            if let revoked { try await endpoints.ownSessions().finishEnd(of: revoked, requestID: request.requestID) }
+            return .done()
+        }
         do throws(Refusal) {
             try await end(caller, endpoints.ownSessions(), request.requestID)
         } catch {

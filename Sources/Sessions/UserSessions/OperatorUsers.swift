@@ -12,6 +12,7 @@ package enum OperatorUsers {
     private struct RevocationWriter: SessionRevocations {
         let records: any RevocationRecords
         var current: RevocationList { .empty }
+        var hasUnstored: Bool { false }
 
         func revoke(_ revocations: [Revocation]) async throws {
             try await records.keep(revocations.map(RevocationRecord.init))

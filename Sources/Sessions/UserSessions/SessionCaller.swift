@@ -51,13 +51,15 @@ extension UserSessions {
             throw .tokenInvalid(reason: .token(.unknownKey))
         }
         guard !revocations.current.isTooOld else { throw .revocationsUnavailable }
+        guard !isRevoked(token) else { throw .tokenInvalid(.tokenRefresh, reason: .token(.revoked)) }
+        return try SessionCaller(token)
+    }
+
+    private func isRevoked(_ token: VerifiedToken) -> Bool {
         // Of a sign-in in the future nobody knows whether it was before a revocation of the user.
         var present = token
         present.issuedAt = token.issuedAt.map { min($0, now() + issuer.skew) }
-        guard !revocations.current.isRevoked(present) else {
-            throw .tokenInvalid(.tokenRefresh, reason: .token(.revoked))
-        }
-        return try SessionCaller(token)
+        return revocations.current.isRevoked(present)
     }
 
     /// As ``judge(_:)`` for who wants to be signed out: nil for one who is already.
@@ -68,6 +70,12 @@ extension UserSessions {
             guard error.error == .tokenRefresh else { throw error }
             return nil
         }
+    }
+
+    /// The caller of a token that could be refreshed if it were not revoked; nil for any other token.
+    func revokedCaller(_ bearer: Secret?) -> SessionCaller? {
+        guard let bearer, case .verified(let token) = verdict(bearer), isRevoked(token) else { return nil }
+        return try? SessionCaller(token)
     }
 
     /// The session of a token, however long ago it ended; nil for what was never a token of one.

@@ -68,6 +68,7 @@ package final class SessionEnds: SessionRevocations {
     }
 
     package var current: RevocationList { revocations.current }
+    package var hasUnstored: Bool { revocations.hasUnstored }
 
     package func revoke(_ revocations: [Revocation]) async throws {
         try await self.revocations.revoke(revocations)

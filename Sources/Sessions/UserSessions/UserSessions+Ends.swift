@@ -13,6 +13,20 @@ extension UserSessions {
         _ = try await withRecords(requestID) { try await records.end(sessionID, at: now()) }
     }
 
+    /// Finishes the end of a session whose token is revoked: what came after that may have failed.
+    ///
+    /// - Throws: 503 while a revocation would not outlast the process.
+    func finishEnd(of caller: SessionCaller, requestID: String) async throws(Refusal) {
+        guard !revocations.hasUnstored else { throw Self.notRevoked }
+        let known = try await withRecords(requestID) { try await records.session(caller.sessionID) }
+        guard let (session, _) = known, session.endedAt == nil else { return }
+        _ = try await withRecords(requestID) { try await records.end(session.id, at: now()) }
+    }
+
+    private static var notRevoked: Refusal {
+        .retryLater(.serviceUnavailable, after: 5, reason: .account(.notRevoked))
+    }
+
     /// Ends a session that has just begun and must not count. Nobody has its token, so that the revocation list needs
     /// no entry. The log tells of what fails.
     func takeBack(_ begun: BegunSession, requestID: String) async {
@@ -102,7 +116,7 @@ extension UserSessions {
             logger.error(
                 "sessions could not be put on the revocation list",
                 metadata: ["request_id": "\(requestID)", "error": "\(error)"])
-            throw .retryLater(.serviceUnavailable, after: 5, reason: .account(.notRevoked))
+            throw Self.notRevoked
         }
     }
 }

@@ -50,6 +50,8 @@ package struct UserSessions: Sendable {
 package protocol SessionRevocations: Sendable {
     /// The current revocations.
     var current: RevocationList { get }
+    /// Whether it has revocations that could not be stored.
+    var hasUnstored: Bool { get }
     /// Returns when none of these tokens is accepted any more.
     func revoke(_ revocations: [Revocation]) async throws
     /// A session has a newer token: those before it count no more when they can't be asked for again.
