@@ -159,6 +159,19 @@ struct AccountCallTests {
     }
 
     @Test(
+        "Signing out again with a revoked access token is 503 until the revocation is stored", arguments: [false, true])
+    func logoutNotStored(allDevices: Bool) async throws {
+        for (hasUnstored, status) in [(true, 503), (false, 204)] {
+            let accounts = try Fixture.accounts(RecordedFetcher(), hasUnstored: { hasUnstored })
+            var request = Fixture.request(.logout, ["all_devices": .bool(allDevices)])
+            request.endedToken = .revoked(Fixture.identity())
+            let answer = await accounts.answer(request)
+            #expect(answer.status.code == status)
+            #expect(answer.reason?.code == (hasUnstored ? "not-revoked" : nil))
+        }
+    }
+
+    @Test(
         "A session of the pool's other app client that the user ends, ends at Cognito by that client's secret",
         arguments: [(.endOtherSessions, "origin-2"), (.logout, "origin-1")] as [(AccountOperation, String)])
     func sessionOfSibling(operation: AccountOperation, originID: String) async throws {

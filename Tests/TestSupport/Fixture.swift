@@ -37,7 +37,8 @@ package enum Fixture {
         _ fetcher: any Fetcher, settings: CognitoSignInSettings? = nil, log: CapturedLog = CapturedLog(),
         now: Int64 = now, records: (any SessionRecords)? = nil, accountGuard: any AccountGuard = RecordedCalls(),
         revocations: RecordedRevocations = RecordedRevocations(), revocationTime: Int64? = nil,
-        isRevoked: @escaping @Sendable (VerifiedToken) -> Bool = { _ in false }, signer: RequestSigner? = nil,
+        isRevoked: @escaping @Sendable (VerifiedToken) -> Bool = { _ in false },
+        hasUnstored: @escaping @Sendable () -> Bool = { false }, signer: RequestSigner? = nil,
         codes: (any AuthorizationCodeRecords)? = nil, passwordChanges: PasswordChanges? = nil,
         siblings: SiblingClients = SiblingClients(), after previous: CognitoAccounts? = nil
     ) throws -> CognitoAccounts {
@@ -46,7 +47,8 @@ package enum Fixture {
             records: try records ?? self.records(), codes: codes, passwordChanges: passwordChanges,
             siblings: siblings, flow: AccountFlow(accountGuard),
             revoke: { try revocations.add($0) },
-            isRevoked: isRevoked, revocationTime: { revocationTime ?? now }, after: previous, now: { now },
+            isRevoked: isRevoked, hasUnstored: hasUnstored, revocationTime: { revocationTime ?? now },
+            after: previous, now: { now },
             random: { [UInt8](repeating: 9, count: $0) },
             logger: log.logger)
     }

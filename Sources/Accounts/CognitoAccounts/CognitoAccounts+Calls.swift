@@ -125,9 +125,11 @@ extension CognitoAccounts {
             logger.error(
                 "tokens could not be put on the revocation list",
                 metadata: ["request_id": "\(request.requestID)", "error": "\(error)"])
-            throw .retryLater(.serviceUnavailable, after: 5, reason: .account(.notRevoked))
+            throw Self.notRevoked
         }
     }
+
+    static var notRevoked: Refusal { .retryLater(.serviceUnavailable, after: 5, reason: .account(.notRevoked)) }
 
     /// Does one thing after the other, also when the first fails, whose refusal then counts.
     func both(

@@ -38,6 +38,7 @@ package struct CognitoAccounts: Sendable {
     package let tokenCheck: SignInTokenCheck?
     let revoke: TokenRevocation
     let isRevoked: @Sendable (VerifiedToken) -> Bool
+    let hasUnstored: @Sendable () -> Bool
     let revocationTime: @Sendable () -> Int64
     let now: @Sendable () -> Int64
     let random: @Sendable (Int) -> [UInt8]
@@ -57,6 +58,7 @@ package struct CognitoAccounts: Sendable {
     ///   - flow: the way of each call.
     ///   - tokenCheck: judges the first of the pool's tokens.
     ///   - isRevoked: whether a token is on the revocation list.
+    ///   - hasUnstored: whether that list has revocations that could not be stored.
     ///   - revocationTime: the latest time that is known to have been, in seconds since 1970, so that a clock that is
     ///     behind leaves no token good.
     ///   - previous: what answered until now. A refresh that is under way there is joined: with rotation a second call
@@ -70,7 +72,8 @@ package struct CognitoAccounts: Sendable {
         codes: (any AuthorizationCodeRecords)? = nil, passwordChanges: PasswordChanges? = nil,
         siblings: SiblingClients = SiblingClients(), flow: AccountFlow,
         tokenCheck: SignInTokenCheck? = nil, revoke: @escaping TokenRevocation,
-        isRevoked: @escaping @Sendable (VerifiedToken) -> Bool, revocationTime: @escaping @Sendable () -> Int64,
+        isRevoked: @escaping @Sendable (VerifiedToken) -> Bool,
+        hasUnstored: @escaping @Sendable () -> Bool = { false }, revocationTime: @escaping @Sendable () -> Int64,
         after previous: CognitoAccounts? = nil,
         now: @escaping @Sendable () -> Int64, random: @escaping @Sendable (Int) -> [UInt8],
         pause: @escaping @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }, logger: Logger
@@ -96,6 +99,7 @@ package struct CognitoAccounts: Sendable {
         self.tokenCheck = tokenCheck
         self.revoke = revoke
         self.isRevoked = isRevoked
+        self.hasUnstored = hasUnstored
         self.revocationTime = revocationTime
         self.now = now
         self.random = random

@@ -67,9 +67,11 @@ struct LogoutEndpoint: AccountEndpoint {
             return .done(subject: caller?.subject ?? record?.subject)
         }
         guard let subject = caller?.subject ?? sealed?.subject else {
-            if allDevices, let revokedSubject {
+            if let revokedSubject {
                 let revoked = Refusal.tokenInvalid(reason: .token(.revoked))
-                try await accounts.checkSignedOut(revokedSubject, else: revoked, request)
+                if allDevices { try await accounts.checkSignedOut(revokedSubject, else: revoked, request) }
+                // Repeats a call whose revocation holds in memory alone.
+                guard !accounts.hasUnstored() else { throw CognitoAccounts.notRevoked }
             }
             return .done()
         }

@@ -72,8 +72,8 @@ extension SnapshotMaker {
                 time: records.time, flow: accountServices.accountFlow,
                 tokenCheck: { tokenCheck(of: $0, settings, keyServices, after: previous) },
                 revoke: { try await revocations.revoke($0) },
-                isRevoked: { revocations.current.revokes($0) }, revocationTime: revocations.revocationTime,
-                logger: logger),
+                isRevoked: { revocations.current.revokes($0) }, hasUnstored: { revocations.hasUnstored },
+                revocationTime: revocations.revocationTime, logger: logger),
             after: previous?.plan.accounts ?? [])
     }
 

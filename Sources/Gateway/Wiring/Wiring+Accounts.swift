@@ -71,6 +71,7 @@ extension Wiring {
         var tokenCheck: (CognitoSettings) -> SignInTokenCheck? = { _ in nil }
         var revoke: CognitoAccounts.TokenRevocation
         var isRevoked: @Sendable (VerifiedToken) -> Bool
+        var hasUnstored: @Sendable () -> Bool = { false }
         var revocationTime: @Sendable () -> Int64
         var logger: Logger
     }
@@ -109,7 +110,7 @@ extension Wiring {
             records: dependencies.sessions, codes: dependencies.codes,
             passwordChanges: dependencies.passwordChanges, siblings: try siblings(of: pool, settings, dependencies),
             flow: dependencies.flow, tokenCheck: dependencies.tokenCheck(pool),
-            revoke: dependencies.revoke, isRevoked: dependencies.isRevoked,
+            revoke: dependencies.revoke, isRevoked: dependencies.isRevoked, hasUnstored: dependencies.hasUnstored,
             revocationTime: dependencies.revocationTime,
             after: known.first {
                 $0.settings.poolID == pool.signIn.poolID && $0.settings.clientID == pool.signIn.clientID
