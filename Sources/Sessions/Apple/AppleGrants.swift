@@ -177,6 +177,10 @@ package struct AppleRevoker: Sendable {
         let opened = try? SealedAppleToken.open(
             revocation.sealed, userID: userID, clientID: clientID, with: sealingKeys)
         guard let token = opened else {
+            // Another gateway may have sealed it with a key that this one has not read yet.
+            guard !sealingKeys.lacksKey(of: Secret(revocation.sealed)) else {
+                throw AppleClientError(.unavailable, "unknown-sealing-key")
+            }
             logger.error("an Apple refresh token cannot be unsealed and is not revoked")
             return
         }

@@ -113,7 +113,8 @@ struct AppleGrantTests {
     @Test("A token that cannot be unsealed is looked at once a day")
     func unsealable() async throws {
         let (world, _, _) = try await Self.world()
-        let ring = try SealingKeyRing(sealing: SealingKey(Secret([UInt8](repeating: 9, count: 32))))
+        let id = try Fixture.ring().sealingKey.id
+        let ring = try SealingKeyRing(sealing: SealingKey(id: id, Secret([UInt8](repeating: 9, count: 32))))
         for (seconds, count) in [(86_401, 1), (601, 1), (86_400, 2)] as [(Int64, Int)] {
             world.fixture.pass(seconds)
             let grants = try Apple.grants(
@@ -159,6 +160,25 @@ struct AppleGrantTests {
         let lines = world.fixture.log.lines.dropFirst(before)
         #expect(lines.filter { !$0.hasPrefix("debug ") && !$0.hasPrefix("trace ") }.isEmpty)
         #expect(try await world.tokens().allSatisfy { $0.validatedAt < world.fixture.now })
+    }
+
+    @Test("A token that is sealed with a key which the gateway does not know yet is asked after once it does")
+    func unknownKey() async throws {
+        let (world, user, _) = try await Self.world(Self.valid)
+        let ring = try SealingKeyRing(sealing: SealingKey(Secret([UInt8](repeating: 9, count: 32))))
+        func round() async throws {
+            let grants = try Apple.grants(
+                world.fixture.users, world.fetcher, world.fixture.log, sealingKeys: ring, now: world.fixture.now)
+            await AppleGrantValidation(grants, try world.fixture.sessions()).round()
+        }
+        world.fixture.pass(86_401)
+        try await round()
+        #expect(await world.fetcher.requests.count == 1)
+        ring.adopt(try Fixture.ring())
+        world.fixture.pass(601)
+        try await round()
+        #expect(await world.fetcher.requests.count == 2)
+        #expect(try await world.fixture.users.appleTokens(of: user.id).map(\.validatedAt) == [world.fixture.now])
     }
 
     @Test("What could not be revoked is still there, and asked after again ten minutes later")
@@ -366,6 +386,22 @@ struct AppleGrantTests {
             client: try Apple.client(RecordedFetcher()), sealingKeys: try Fixture.ring(), logger: log.logger)
         try await revoker.revoke(AppleRevocation(userID: "u", clientID: Apple.app, sealed: [1]))
         #expect(log.lines.contains { $0.hasPrefix("error") })
+    }
+
+    @Test("A revocation that is sealed with a key which the gateway does not know yet waits for it")
+    func revocationAwaitsKey() async throws {
+        let sealing = try SealingKeyRing(sealing: SealingKey(Secret([UInt8](repeating: 9, count: 32))))
+        let sealed = try SealedAppleToken.seal(Secret("r"), userID: "u", clientID: Apple.app, with: sealing)
+        let revocation = AppleRevocation(userID: "u", clientID: Apple.app, sealed: sealed)
+        let (ring, fetcher) = (try Fixture.ring(), RecordedFetcher(FetchResponse(status: 200)))
+        let revoker = AppleRevoker(client: try Apple.client(fetcher), sealingKeys: ring, logger: CapturedLog().logger)
+        await #expect(throws: AppleClientError(.unavailable, "unknown-sealing-key")) {
+            try await revoker.revoke(revocation)
+        }
+        #expect(await fetcher.requests.isEmpty)
+        ring.adopt(sealing)
+        try await revoker.revoke(revocation)
+        #expect(AppleClientTests.form(await fetcher.requests.first)["token"] == "r")
     }
 
     @Test("A text that is no revocation is none", arguments: ["", "{}", "[]", #"{"user_id":"u","client_id":"c"}"#])
