@@ -138,6 +138,22 @@ struct KeyRingTests {
         #expect(Self.text(ring) == "current 2, previous 1")
     }
 
+    @Test("A key stays as long as the settings said while it signed, or longer if they say so", arguments: [50, 400])
+    func otherTime(keepPrevious: Int64) throws {
+        var ring = ring()
+        ring.rotate(now: 10, for: .assertion, make: maker.make)
+        let end = 10 + max(keepPrevious, Self.schedule.keepPrevious)
+        let changed = RotationSchedule(rotateEvery: 1000, publishAhead: 100, keepPrevious: keepPrevious)
+        for (now, expected) in [
+            (10, "next 2, current 1, previous 0"), (end - 1, "next 2, current 1, previous 0"),
+            (end, "next 2, current 1"),
+        ] as [(Int64, String)] {
+            ring = try KeyRing(decoding: ring.encoded(for: .assertion), for: .assertion)
+            _ = ring.advance(now: now, changed, for: .assertion, make: maker.make)
+            #expect(Self.text(ring) == expected, "at \(now)")
+        }
+    }
+
     @Test("A clock that goes back changes no key")
     func backwards() {
         var ring = ring(at: 5000)

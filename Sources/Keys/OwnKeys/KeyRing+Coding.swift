@@ -16,7 +16,7 @@ extension KeyRing {
             return [
                 "id": .string(key.id), "state": .string(key.state.rawValue),
                 "created_at": .number(JSONNumber(key.createdAt)), "since": .number(JSONNumber(key.since)),
-                "key": .string(material),
+                "kept_for": .number(JSONNumber(key.keptFor)), "key": .string(material),
             ]
         }
         return JSONObject([("purpose", .string(purpose.rawValue)), ("keys", .array(keys))]).encoded() + [0x0A]
@@ -39,6 +39,8 @@ extension StoredKey {
             let text = json["key"]?.stringValue,
             let material = purpose.isSymmetric ? Base64.decode(text.utf8).map({ Secret($0) }) : Secret(text)
         else { return nil }
-        self.init(id: id, state: state, createdAt: createdAt, since: since, material: material)
+        let keptFor = json["kept_for"]?.integerValue ?? 0
+        self.init(
+            id: id, state: state, createdAt: createdAt, since: since, keptFor: keptFor, material: material)
     }
 }

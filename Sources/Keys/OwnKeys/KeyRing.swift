@@ -18,6 +18,9 @@ package struct StoredKey: Sendable, Equatable {
     package let createdAt: Int64
     /// When it came into its state.
     package internal(set) var since: Int64
+    /// How many seconds it stays at least after its last use: the longest that a schedule said while it was in use or
+    /// next, so that a shorter one takes away no key of what is still good.
+    var keptFor: Int64 = 0
     /// As ``KeyPurpose`` has it: a private key in PEM, or 32 bytes.
     package let material: Secret
 }
@@ -100,8 +103,11 @@ package struct KeyRing: Sendable, Equatable {
         {
             try rotate(now: now, for: purpose, isShared: schedule.isShared, make: make)
         }
-        keys.removeAll { $0.state == .previous && now - $0.since >= schedule.keepPrevious }
+        keys.removeAll { $0.state == .previous && now - $0.since >= max($0.keptFor, schedule.keepPrevious) }
         if keepsNext, next == nil { keys.append(try make().stored(.next, at: now)) }
+        for index in keys.indices where keys[index].state != .previous {
+            keys[index].keptFor = max(keys[index].keptFor, schedule.keepPrevious)
+        }
         sort()
         return keys != before
     }
