@@ -154,6 +154,28 @@ struct SessionEndsTests {
         }
     }
 
+    @Test("A token that was replaced is refused after a restart also where lifetimes were shortened before")
+    func shorterLifetime() async throws {
+        try await withDirectory { path in
+            let before = try SessionFixture()
+            let begun = try await before.begin()
+            let after = try SessionFixture(before.store, keys: before.keys) { $0.lifetime = 86_400 }
+            after.pass(60)
+            _ = try #require(try await after.refresh(begun.token).token)
+            after.pass(8 * 86_400 + 60)
+            try await after.users.removeEnded(now: after.now)
+            let logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
+            let service = RevocationService(
+                records: StoredRevocations(try GatewayStore.open(in: path)), maximumCount: 100, logger: logger,
+                now: { after.now }, revocationTime: { after.now }, publish: {})
+            let ends = SessionEnds(
+                after.users, service, issuer: SessionFixture.issuer, logger: logger, now: { after.now })
+            try await ends.follow()
+            let token = try #require(after.verify(begun.token), "it has not expired")
+            #expect(service.current.revokes(token))
+        }
+    }
+
     @Test("What another process on the same records has refreshed is followed")
     func others() async throws {
         try await withDirectory { path in

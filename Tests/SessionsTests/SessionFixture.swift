@@ -67,7 +67,9 @@ final class SessionFixture: Sendable {
     private let clock = Mutex((steady: start, error: Int64(0)))
     private let serial = Mutex<UInt8>(0)
 
-    init(_ store: Store? = nil, _ change: (inout UserSessionSettings) -> Void = { _ in }) throws {
+    init(
+        _ store: Store? = nil, keys: Keys? = nil, _ change: (inout UserSessionSettings) -> Void = { _ in }
+    ) throws {
         self.store =
             try store
             ?? Store(
@@ -75,7 +77,7 @@ final class SessionFixture: Sendable {
                 migrations: StoredUsers.migrations + StoredOutbox.migrations + StoredSessions.migrations
                     + PruningClock.migrations)
         users = StoredUsers(self.store)
-        keys = try Keys()
+        self.keys = try keys ?? Keys()
         var settings = UserSessionSettings(issuer: Self.gatehouse.name, audience: "api")
         change(&settings)
         self.settings = settings

@@ -137,8 +137,10 @@ extension UserSessions {
 
     func bringTimes(of session: inout UserSessionRecord) {
         session.expiresAt = settings.expiry(authTime: session.authTime, now: session.refreshedAt)
-        session.endsAt = settings.end(
+        let end = settings.end(
             authTime: session.authTime, refreshedAt: session.refreshedAt, expiresAt: session.expiresAt)
+        // After a start the record alone says that earlier tokens count no more, which may have had a longer life.
+        session.endsAt = max(end, session.previousExpiresAt + Issuer.longestSkew)
     }
 
     func sign(
