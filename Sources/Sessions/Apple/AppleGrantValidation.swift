@@ -5,8 +5,8 @@ internal import Store
 
 /// Asks Apple about once a day of each consent whether the user has taken it back meanwhile: then their sessions end.
 ///
-/// So many are asked for in a round that all can be in a day; a stock that is older is caught up with in the same
-/// steps.
+/// A round asks for up to ``perRound`` consents, 172 800 a day. Of more than that, those asked after longest ago come
+/// first.
 package final class AppleGrantValidation: Sendable {
     /// A day, a little less: rounds are not to drift.
     private static let interval: Int64 = 86_400
