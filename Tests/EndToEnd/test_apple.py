@@ -185,6 +185,17 @@ def test_sign_ins_with_apple_are_counted_apart(gateway, app, user):
     }
 
 
+def test_a_nonce_is_counted_and_is_no_sign_in(gateway, app, user):
+    def calls(operation: str) -> float:
+        name = f'gatehouse_account_calls_total{{operation="{operation}",result="success",reason=""}}'
+        return gateway.samples().get(name, 0)
+
+    app.signed_in(user)
+    assert (calls("login"), calls("apple-nonce")) == (1, 0)
+    assert app.post("apple/nonce").status == 200
+    assert (calls("login"), calls("apple-nonce")) == (1, 1)
+
+
 def test_an_identity_token_is_good_for_one_sign_in(gateway, app, user):
     body = app.body(user)
     with ThreadPoolExecutor(8) as threads:

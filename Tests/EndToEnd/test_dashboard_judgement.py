@@ -214,9 +214,22 @@ FAULTS = [
         "Cognito does not take the client secret: 1 request refused as client-secret-refused in the last 1 min",
     ),
     (
+        "later('gatehouse_sign_ins_total{method=\"password\",result=\"refused\"}', 10); "
         "later('gatehouse_account_calls_total{operation=\"login\",result=\"refused\",reason=\"bad-credentials\"}', 10)",
         "warn",
         "More sign-ins fail than succeed: 10 against 0 in the last 1 min, mostly bad-credentials",
+    ),
+    (
+        "later('gatehouse_sign_ins_total{method=\"password\",result=\"success\"}', 2); "
+        "later('gatehouse_sign_ins_total{method=\"federated\",result=\"refused\"}', 12); "
+        "later('gatehouse_account_calls_total{operation=\"oauth-token\",result=\"refused\",reason=\"invalid-code\"}', 12)",
+        "warn",
+        "More sign-ins fail than succeed: 12 against 2 in the last 1 min, mostly invalid-code",
+    ),
+    (
+        "later('gatehouse_sign_ins_total{method=\"translated\",result=\"refused\"}', 11)",
+        "warn",
+        "More sign-ins fail than succeed: 11 against 0 in the last 1 min",
     ),
 ]
 

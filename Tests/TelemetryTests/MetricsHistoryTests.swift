@@ -1,4 +1,5 @@
 import Encoding
+import Pipeline
 import Testing
 
 @testable import Telemetry
@@ -100,18 +101,7 @@ struct MetricsHistoryTests {
     func totals() {
         let registry = MetricsRegistry(
             labels: MetricsLabels(
-                routes: ["a", "b"], upstreams: [], denialReasons: [])
-        ) {
-            MetricsReadings(
-                accountServices: .init(
-                    refusals: [],
-                    calls: [
-                        (.init(operation: "login", result: "success"), 3),
-                        (.init(operation: "challenge", result: "success"), 2),
-                        (.init(operation: "refresh", result: "success"), 50),
-                        (.init(operation: "login", result: "refused", reason: nil), 7),
-                    ], outboxWaiting: 0, outboxDelivered: 0, outboxFailures: 0, outboxLost: 0))
-        }
+                routes: ["a", "b"], upstreams: [], denialReasons: []))
         for loop in [registry.makeLoopMetrics(), registry.makeLoopMetrics()] {
             for _ in 0..<4 { loop.requestBegan() }
             loop.requestEnded(route: 0, status: 200, duration: 900, upstreamDuration: 700)
@@ -121,6 +111,23 @@ struct MetricsHistoryTests {
         let totals = registry.totals
         #expect([totals.requests, totals.clientErrors, totals.serverErrors, totals.requestsInFlight] == [6, 2, 2, 2])
         #expect(totals.requestDurations.reduce(0, +) == 6)
-        #expect([totals.signIns, totals.signInsRefused] == [5, 7])
+    }
+
+    @Test("Totals have the sign-ins of all methods, and no other account calls")
+    func signIns() {
+        let tally = AccountTally()
+        for _ in 0..<3 { tally.signIns.count(.password, .success) }
+        for _ in 0..<2 { tally.signIns.count(.federated, .success) }
+        tally.signIns.count(.password, .challenge)
+        for method in SignInMethod.allCases { tally.signIns.count(method, .refused) }
+        tally.count(.init(operation: "login", result: "success"))
+        let registry = MetricsRegistry(labels: MetricsLabels(routes: [], upstreams: [], denialReasons: [])) {
+            MetricsReadings(
+                accountServices: .init(
+                    refusals: [], calls: tally.snapshot, signIns: tally.signIns.snapshot, outboxWaiting: 0,
+                    outboxDelivered: 0, outboxFailures: 0, outboxLost: 0))
+        }
+        let totals = registry.totals
+        #expect([totals.signIns, totals.signInsRefused] == [5, Int64(SignInMethod.allCases.count)])
     }
 }

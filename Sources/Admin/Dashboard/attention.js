@@ -315,14 +315,18 @@ function* spikes(status, readings) {
   };
 }
 
+/** The account calls that sign users in. Sign-ins are counted without their reasons, and these calls with them. */
+const SIGN_IN_CALLS = new Set(["login", "challenge", "oauth-token"]);
+
 function* signIns(status, readings) {
-  const done = readings.increase("gatehouse_account_calls_total", LONG, isLogin("success"));
-  const refused = readings.increase("gatehouse_account_calls_total", LONG, isLogin("refused"));
+  const [done, refused] = ["success", "refused"].map((result) => readings.increase("gatehouse_sign_ins_total", LONG, hasResult(result)));
   if (refused < 10 || refused < done) return;
-  const [most] = readings.by("gatehouse_account_calls_total", "reason", LONG, isLogin("refused"));
+  const isRefused = (labels) => SIGN_IN_CALLS.has(labels.operation) && labels.result === "refused";
+  const [most] = readings.by("gatehouse_account_calls_total", "reason", LONG, isRefused);
+  const mostly = most ? `, mostly ${most.name}` : "";
   yield {
-    level: "warn", text: `More sign-ins fail than succeed: ${count(refused)} against ${count(done)} in the last ${spoken(readings)}, mostly ${most.name}`,
-    ...lastRefusal(status, most.name), chapter: "Accounts are locked",
+    level: "warn", text: `More sign-ins fail than succeed: ${count(refused)} against ${count(done)} in the last ${spoken(readings)}${mostly}`,
+    ...lastRefusal(status, most?.name), chapter: "Accounts are locked",
   };
 }
 

@@ -59,11 +59,10 @@ class Course {
 }
 
 const isRequest = (status) => (labels) => labels.status === status;
-const LOGINS = new Set(["login", "challenge"]);
-const isLogin = (result) => (labels) => LOGINS.has(labels.operation) && labels.result === result;
+const hasResult = (result) => (labels) => labels.result === result;
 
-function perMinute(readings, matches) {
-  const each = readings.rate("gatehouse_account_calls_total", 30, matches);
+function signInsPerMinute(readings, result) {
+  const each = readings.rate("gatehouse_sign_ins_total", 30, hasResult(result));
   return each === null ? null : each * 60;
 }
 
@@ -101,8 +100,8 @@ const CHARTS = {
   "sign-ins": {
     says: (value) => `${rate(value)} /min`,
     lines: [
-      { name: "signIns", series: "sign_ins_per_minute", label: "sign-ins per minute", kind: "first", value: (readings) => perMinute(readings, isLogin("success")) },
-      { name: "signInsRefused", series: "sign_ins_refused_per_minute", label: "refused", kind: "second-line dashed", value: (readings) => perMinute(readings, isLogin("refused")) },
+      { name: "signIns", series: "sign_ins_per_minute", label: "sign-ins per minute", kind: "first", value: (readings) => signInsPerMinute(readings, "success") },
+      { name: "signInsRefused", series: "sign_ins_refused_per_minute", label: "refused", kind: "second-line dashed", value: (readings) => signInsPerMinute(readings, "refused") },
     ],
   },
 };

@@ -28,15 +28,15 @@ function showFigures(status, readings) {
 }
 
 function showSignInFigures(readings) {
-  const calls = (matches) => readings.rate("gatehouse_account_calls_total", LONG, matches);
+  const signIns = (result) => readings.rate("gatehouse_sign_ins_total", LONG, hasResult(result));
   const minute = (each) => (each === null ? "–" : rate(each * 60));
-  const refused = calls(isLogin("refused"));
   const latest = (name) => rate(course.latest(name, readings.time));
-  const succeeded = calls(isLogin("success"));
+  const [succeeded, refused] = [signIns("success"), signIns("refused")];
   say(element("sign-ins"), succeeded === null ? latest("signIns") : minute(succeeded));
   say(element("sign-in-failures"), refused === null ? latest("signInsRefused") : minute(refused));
   dress(element("sign-in-failures"), "second");
-  const refreshed = calls((labels) => labels.operation === "refresh" && isDone(labels.result, "success"));
+  const isRefresh = (labels) => labels.operation === "refresh" && isDone(labels.result, "success");
+  const refreshed = readings.rate("gatehouse_account_calls_total", LONG, isRefresh);
   const locked = readings.increase("gatehouse_account_limits_total", LONG);
   say(element("sign-in-note"), `${minute(refreshed)} refreshes a minute · ${count(locked)} refused by limits`);
 }

@@ -5,8 +5,7 @@ internal import HTTPTypes
 internal import Pipeline
 
 extension AccountOperation {
-    package static let appleNonce = AccountOperation(
-        "apple-nonce", .post, "apple/nonce", budget: .signIn, metricsName: "login")
+    package static let appleNonce = AccountOperation("apple-nonce", .post, "apple/nonce", budget: .signIn)
 }
 
 /// `POST apple/nonce`: a nonce of the gateway's for one sign-in with Apple.

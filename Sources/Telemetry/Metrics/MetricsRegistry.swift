@@ -102,18 +102,15 @@ package final class MetricsRegistry: Sendable {
             let place = StatusClass.index(of: status)
             return stride(from: place, to: byClass.count, by: StatusClass.labels.count).reduce(0) { $0 + byClass[$1] }
         }
-        func signIns(_ result: String) -> Int64 {
-            (readings.accountServices?.calls ?? []).reduce(0) { sum, call in
-                let isSignIn = ["login", "challenge"].contains { $0.hasSameBytes(as: call.key.operation) }
-                return isSignIn && call.key.result.hasSameBytes(as: result) ? sum + Int64(call.count) : sum
-            }
+        func signIns(_ result: SignInTally.Result) -> Int64 {
+            (readings.accountServices?.signIns ?? []).reduce(0) { $1.result == result ? $0 + $1.count : $0 }
         }
         return MetricsTotals(
             requests: byClass.reduce(0, +), clientErrors: responses(400), serverErrors: responses(500),
             requestDurations: DurationRow.total(of: sum(loops, labels, \.requestDuration)),
             gatewayDurations: DurationRow.total(of: sum(loops, labels, \.gatewayDuration)),
             upstreamDurations: DurationRow.total(of: sum(loops, labels, \.upstreamDuration)),
-            signIns: signIns("success"), signInsRefused: signIns("refused"), cpuTime: readings.process?.cpuTime,
+            signIns: signIns(.success), signInsRefused: signIns(.refused), cpuTime: readings.process?.cpuTime,
             residentBytes: readings.process?.residentBytes, openDescriptors: readings.process?.openDescriptors,
             requestsInFlight: sum(loops, \.requestsInFlight), connectionsOpen: sum(loops, \.connectionsOpen))
     }
