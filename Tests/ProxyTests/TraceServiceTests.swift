@@ -2,6 +2,8 @@ import Cryptography
 import HTTPClient
 import HTTPTypes
 import Logging
+import NIOCore
+import NIOPosix
 import Pipeline
 import ServiceContextModule
 import Settings
@@ -52,7 +54,21 @@ struct TraceServiceTests {
     func clients(follows: Bool, isSampled: Bool, sampling: Double) throws {
         let service = try Self.service(sampling: sampling, followsClient: follows)
         let context = TraceContext(traceID: 99, parentID: 1, isSampled: isSampled)
-        #expect(service.recorder.sampler.samples(context) == (follows ? isSampled : sampling == 1))
+        #expect(service.recorder.sampler.samples(context, random: 99) == (follows ? isSampled : sampling == 1))
+    }
+
+    @Test("A client that is not followed cannot choose by its trace's id that the trace is sampled")
+    func chosenIDs() throws {
+        let service = try Self.service(sampling: 0.05, followsClient: false)
+        let tracer = LoopTracer(service, eventLoop: MultiThreadedEventLoopGroup.singleton.any())
+        let sampled = (1...1000).count { id in
+            let digits = String(id, radix: 16)
+            let trace = String(repeating: "0", count: 32 - digits.count) + digits
+            let fields: HTTPFields = [.traceparent: "00-\(trace)-00000000000000cd-01"]
+            let head = HTTPRequest(method: .get, scheme: "https", authority: "a.test", path: "/", headerFields: fields)
+            return tracer.begin(head).isSampled
+        }
+        #expect((1..<500).contains(sampled))
     }
 
     static func request(_ service: TraceService, isSampled: Bool = true) -> SpanContext {

@@ -294,6 +294,18 @@ struct GatewayTracerTests {
         #expect(context.span == nil)
     }
 
+    @Test("A sender that is not followed cannot choose by its trace's id that the trace is sampled")
+    func chosenIDs() {
+        tracing.recorder = Self.recorder(queue, share: 0.05, followsClient: false)
+        let sampled = (0..<1000).count { _ in
+            var context = ServiceContext.topLevel
+            let headers = ["traceparent": "00-000000000000000000000000000000ab-00000000000000cd-01"]
+            GatewayTracer(tracing).extract(headers, into: &context, using: Headers())
+            return context.span?.isSampled == true
+        }
+        #expect((1..<500).contains(sampled))
+    }
+
     @Test("Lines have the ids of the span that the task belongs to, sampled or not")
     func logs() {
         for isSampled in [true, false] {

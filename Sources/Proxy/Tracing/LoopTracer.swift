@@ -45,7 +45,7 @@ final class LoopTracer {
         if let given = ClientTrace(head.headerFields).context {
             return ExchangeTrace(
                 ids: TraceIDs(traceID: given.traceID, spanID: span), parentID: given.parentID,
-                isSampled: service.recorder.sampler.samples(given), upstreamSpan: upstream)
+                isSampled: service.recorder.sampler.samples(given, random: random.next()), upstreamSpan: upstream)
         }
         let traceID = max(1, UInt128(random.next()) << 64 | UInt128(random.next()))
         return ExchangeTrace(

@@ -47,8 +47,8 @@ package struct GatewayTracer: Tracer {
         else { return }
         context.span = SpanContext(
             ids: TraceIDs(traceID: given.traceID, spanID: given.parentID),
-            isSampled: recorder.sampler.samples(given), state: extractor.extract(key: "tracestate", from: carrier),
-            recorder: recorder)
+            isSampled: recorder.sampler.samples(given, random: SpanContext.newID()),
+            state: extractor.extract(key: "tracestate", from: carrier), recorder: recorder)
     }
 
     /// Has the receiver carry the context's trace on. Where nothing is traced there is none.

@@ -34,7 +34,7 @@ package struct SpanContext: Sendable {
             recorder: recorder)
     }
 
-    private static func newID() -> UInt64 {
+    static func newID() -> UInt64 {
         max(1, SecureRandom.bytes(8).reduce(0) { $0 << 8 | UInt64($1) })
     }
 

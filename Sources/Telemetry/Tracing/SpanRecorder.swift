@@ -26,14 +26,16 @@ package struct TraceSampler: Sendable {
         self.followsClient = followsClient
     }
 
-    /// Whether a trace is sampled that begins here, or that the client has no say in.
+    /// Whether a trace is sampled that begins here.
     package func samples(_ traceID: UInt128) -> Bool {
         UInt64(truncatingIfNeeded: traceID) & (1 << 56 - 1) < threshold
     }
 
     /// Whether a trace of the client's is sampled.
-    package func samples(_ context: TraceContext) -> Bool {
-        followsClient ? context.isSampled : samples(context.traceID)
+    ///
+    /// - Parameter random: decides where the client is not followed, since the client chooses its trace's id.
+    package func samples(_ context: TraceContext, random: UInt64) -> Bool {
+        followsClient ? context.isSampled : samples(UInt128(random))
     }
 }
 
