@@ -50,6 +50,7 @@ final class Exchange {
         self.writer = consume writer
         self.state = ExchangeState(hasBody: request.body != .none)
         self.request = consume request
+        log.trace = service.tracer?.begin(self.request.head)
         service.metrics.requestBegan()
     }
 
@@ -57,7 +58,6 @@ final class Exchange {
 
     /// - Parameter attributes: of the token's user; nil where nobody has asked for them.
     func decide(keysWereLookedUp: Bool = false, attributes: UserAttributeAnswer? = nil) {
-        if let tracer = service.tracer, log.trace == nil { log.trace = tracer.begin(request.head) }
         let context = context(keysWereLookedUp: keysWereLookedUp, attributes: attributes)
         let (tokens, began) = (service.tokens, log.trace?.isSampled == true ? NIODeadline.now() : nil)
         let (hits, misses, shared) = (tokens.hitCount, tokens.missCount, tokens.sharedCount)

@@ -12,7 +12,7 @@ from harness.account import Account, bearer
 from harness.backend import answer
 from harness.collector import Collector
 from harness.gateway import ADA, gatehouse
-from harness.process import wait_until
+from harness.process import free_port, wait_until
 
 
 @pytest.fixture
@@ -211,6 +211,30 @@ def test_a_refusal_says_why(traced, collector, target, status, reason, is_error)
     assert request.is_error is is_error
     for part in parts:
         assert part.is_error and part.attributes["error.type"] == reason
+
+
+def test_a_request_that_is_turned_away_has_a_span_and_its_ids_in_the_log(traced, collector):
+    gateway = traced(changes={"limits": {"requests": 1, "requests_per_address": 1}})
+    trace, _, header = parent()
+    with raw.RawConnection(gateway.port) as held:
+        held.send(b"POST /recorded/public/x HTTP/1.1\r\nHost: gateway.test\r\nContent-Length: 5\r\n\r\n")
+        wait_until(lambda: gateway.metric("gatehouse_requests_in_flight") == 1, "the request to be held")
+        response = raw.exchange(gateway.port, "GET", "/recorded/public/x", {"traceparent": header})
+    assert response.status == 503
+    (request,) = collector.trace(trace, 1)
+    assert request.attributes["error.type"] == "overloaded" and request.is_error
+    line = gateway.access_line(response.header("x-request-id"))
+    assert (line["trace_id"], line["span_id"], line["denial_reason"]) == (trace, request.span_id, "overloaded")
+
+
+def test_a_request_for_a_foreign_host_has_a_span(traced, collector):
+    listener = {"address": f"127.0.0.1:{free_port()}", "server_names": ["api.example.com"]}
+    gateway = traced(changes={"listeners": [listener]})
+    trace, _, header = parent()
+    response = raw.exchange(gateway.port, "GET", "/recorded/public/x", {"Host": "evil.test", "traceparent": header})
+    assert response.status == 421
+    (request,) = collector.trace(trace, 1)
+    assert gateway.access_line(response.header("x-request-id"))["span_id"] == request.span_id
 
 
 def test_a_sign_in_has_spans_of_cognito_and_the_store_and_ids_in_every_log(traced, collector, pool, ledger):
