@@ -284,9 +284,9 @@ def test_at_a_terminal_it_is_text(start_gateway, tmp_path, own_recorder):
     assert any(" GET /recorded/public/seen?q= 200 " in line for line in found), found
 
 
-def test_a_reload_does_not_wait_for_whoever_reads_the_logs(start_gateway, own_recorder, tmp_path):
-    token = "the-token-of-the-admin-listener"
-    gateway = start_gateway({"admin": {"token": token}})
+@contextlib.contextmanager
+def unread(gateway, directory: Path):
+    """Runs the gateway again with a standard output that is a full pipe: the process, and the end to read from."""
     gateway.stop()
     gateway.port = free_port()
     gateway.config["listeners"] = [{"address": f"127.0.0.1:{gateway.port}"}]
@@ -297,7 +297,7 @@ def test_a_reload_does_not_wait_for_whoever_reads_the_logs(start_gateway, own_re
         while True:
             os.write(theirs, b"\n" * 4096)
     os.set_blocking(theirs, True)
-    with (tmp_path / "own.log").open("wb") as errors:
+    with (directory / "own.log").open("wb") as errors:
         process = subprocess.Popen(
             [str(binary()), "serve", "--config", str(gateway.config_path)],
             stdin=subprocess.DEVNULL, stdout=theirs, stderr=errors,
@@ -305,6 +305,17 @@ def test_a_reload_does_not_wait_for_whoever_reads_the_logs(start_gateway, own_re
     os.close(theirs)
     try:
         wait_until(lambda: gateway.admin("/healthz")[0] == 200, "the gateway to serve", STARTUP_SECONDS)
+        yield process, ours
+    finally:
+        process.kill()
+        process.wait()
+        os.close(ours)
+
+
+def test_a_reload_does_not_wait_for_whoever_reads_the_logs(start_gateway, own_recorder, tmp_path):
+    token = "the-token-of-the-admin-listener"
+    gateway = start_gateway({"admin": {"token": token}})
+    with unread(gateway, tmp_path) as (process, ours):
         headers = {"Host": "localhost", "Authorization": f"Bearer {token}"}
         asked = []
         for _ in range(3):
@@ -318,10 +329,14 @@ def test_a_reload_does_not_wait_for_whoever_reads_the_logs(start_gateway, own_re
             text += piece
         process.send_signal(signal.SIGTERM)
         assert process.wait(10 * PATIENCE) == 0
-    finally:
-        process.kill()
-        process.wait()
-        os.close(ours)
+
+
+def test_the_end_does_not_wait_for_whoever_reads_the_logs(start_gateway, own_recorder, tmp_path):
+    gateway = start_gateway()
+    with unread(gateway, tmp_path) as (process, _):
+        assert get(gateway)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10 * PATIENCE) == 0
 
 
 @pytest.mark.parametrize("form", ["json", "text"])

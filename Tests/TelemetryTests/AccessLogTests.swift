@@ -34,7 +34,7 @@ struct AccessLogTests {
                 }
             }
         }
-        log.shutdown()
+        log.shutdown(within: .seconds(60))
         let lines = sink.lines
         #expect(lines.count == 8000)
         for loop in 0..<4 {
@@ -56,7 +56,7 @@ struct AccessLogTests {
         var iterator = lines.makeAsyncIterator()
         let first = await iterator.next()
         #expect(first.map { String(decoding: $0, as: UTF8.self) }?.contains("alone") == true)
-        log.shutdown()
+        log.shutdown(within: .seconds(60))
     }
 
     @Test("A stalled writer costs records, not time, and they are counted")
@@ -72,7 +72,7 @@ struct AccessLogTests {
         for number in 0..<100 { recorder.record(record(requestID: "\(number)")) }
         #expect(log.lost >= 80)
         gate.open()
-        log.shutdown()
+        log.shutdown(within: .seconds(60))
         #expect(sink.lines.count + log.lost == 100)
         recorder.record(record(requestID: "later"))
         log.flush()
@@ -98,11 +98,28 @@ struct AccessLogTests {
         }
         #expect(returns)
         first.open()
-        log.shutdown()
+        log.shutdown(within: .seconds(60))
         #expect(first.lines.count == 3 && first.lines.dropFirst().allSatisfy { $0.contains("before") })
         #expect(second.lines.count == 18 && second.lines.allSatisfy { $0.contains("between") })
         #expect(third.lines.count == 2 && third.lines.allSatisfy { $0.contains("after") })
         #expect(log.lost == 2)
+    }
+
+    @Test("Shutting down does not wait for a write that stalls, and counts the records behind it as lost")
+    func stalledEnd() {
+        let sink = StalledSink()
+        let log = AccessLog(AuditLogTests.hashes, write: sink.write)
+        let recorder = log.makeRecorder()
+        recorder.record(record(requestID: "stalls"))
+        sink.awaitWrite()
+        for _ in 0..<2 { recorder.record(record(requestID: "before")) }
+        log.use(AuditLogTests.hashes, .json, write: sink.write)
+        recorder.record(record(requestID: "after"))
+        let returns = endsInTime { log.shutdown() }
+        #expect(returns && log.lost == 3)
+        sink.open()
+        log.shutdown(within: .seconds(60))
+        #expect(sink.lines.count == 1 && log.lost == 3)
     }
 
     @Test("A large burst is written in pieces of whole lines")
@@ -114,7 +131,7 @@ struct AccessLogTests {
         }
         let recorder = log.makeRecorder()
         for _ in 0..<5000 { recorder.record(record()) }
-        log.shutdown()
+        log.shutdown(within: .seconds(60))
         let written = pieces.withLock { $0 }
         #expect(written.allSatisfy { $0.last == 0x0A && $0.count < 80 << 10 })
         #expect(written.reduce(0) { $0 + $1.count { $0 == 0x0A } } == 5000)
@@ -124,7 +141,7 @@ struct AccessLogTests {
     func failing() {
         let log = AccessLog(AuditLogTests.hashes) { $0.count { $0 == 0x0A } }
         for _ in 0..<3 { log.makeRecorder().record(record()) }
-        log.shutdown()
+        log.shutdown(within: .seconds(60))
         #expect(log.lost == 3)
     }
 
@@ -133,8 +150,8 @@ struct AccessLogTests {
         let sink = Sink()
         let log = AccessLog(AuditLogTests.hashes, write: sink.write)
         log.makeRecorder().record(record())
-        log.shutdown()
-        log.shutdown()
+        log.shutdown(within: .seconds(60))
+        log.shutdown(within: .seconds(60))
         #expect(sink.lines.count == 1)
     }
 }

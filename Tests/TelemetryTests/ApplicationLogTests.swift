@@ -79,7 +79,7 @@ struct ApplicationLogTests {
         logger.info("quiet")
         level.value = .info
         logger.info("loud", metadata: ["call": "2"])
-        log.shutdown()
+        log.shutdown(within: .seconds(60))
         #expect(sink.lines.count == 1)
         #expect(sink.lines.first?.hasSuffix(#""message":"loud","call":"2","own":"1","trace_id":"t"}"#) == true)
     }

@@ -85,7 +85,7 @@ struct AuditLogTests {
             return 0
         }
         for number in 0..<500 { log.record(Self.event(reason: "n\(number)")) }
-        log.shutdown()
+        log.shutdown(within: .seconds(60))
         let lines = written.withLock { String(decoding: $0, as: UTF8.self) }.split(separator: "\n")
         #expect(lines.count == 500)
         for (number, line) in lines.enumerated() { #expect(line.contains("\"reason\":\"n\(number)\"")) }
@@ -97,7 +97,7 @@ struct AuditLogTests {
         let log = AuditLog(AuditEncoder(Self.hashes), capacity: 1) { _ in 0 }
         log.flush()
         for _ in 0..<2000 { log.record(Self.event()) }
-        log.shutdown()
+        log.shutdown(within: .seconds(60))
         #expect(log.lost > 0)
     }
 
@@ -108,7 +108,7 @@ struct AuditLogTests {
         log.record(Self.event(reason: "before"))
         log.use(AuditEncoder(Self.hashes), write: second.write)
         log.record(Self.event(reason: "after"))
-        log.shutdown()
+        log.shutdown(within: .seconds(60))
         #expect(first.lines.count == 1 && first.lines[0].contains("before"))
         #expect(second.lines.count == 1 && second.lines[0].contains("after"))
     }
@@ -131,11 +131,25 @@ struct AuditLogTests {
         }
         #expect(returns)
         first.open()
-        log.shutdown()
+        log.shutdown(within: .seconds(60))
         #expect(first.lines.count == 2 && first.lines[0].contains("stalls") && first.lines[1].contains("waits"))
         #expect(second.lines.count == 1 && second.lines[0].contains("after"))
         #expect(third.lines.count == 1 && third.lines[0].hasSuffix("reason=last"))
         #expect(log.lost == 1)
+    }
+
+    @Test("Shutting down does not wait for a write that stalls, and counts the events behind it as lost")
+    func stalledEnd() {
+        let sink = StalledSink()
+        let log = AuditLog(AuditEncoder(Self.hashes), write: sink.write)
+        log.record(Self.event(reason: "stalls"))
+        sink.awaitWrite()
+        for _ in 0..<3 { log.record(Self.event(reason: "left")) }
+        let returns = endsInTime { log.shutdown() }
+        #expect(returns && log.lost == 3)
+        sink.open()
+        log.shutdown(within: .seconds(60))
+        #expect(sink.lines.count == 1 && log.lost == 3)
     }
 
     @Test("The place before a change is let go without a further record")
@@ -151,7 +165,7 @@ struct AuditLogTests {
         let log = AuditLog(AuditEncoder(Self.hashes)) { [place = Place(isGone)] _ in withExtendedLifetime(place) { 0 } }
         log.use(AuditEncoder(Self.hashes)) { _ in 0 }
         #expect(isGone.wait(timeout: .now() + 10) == .success)
-        log.shutdown()
+        log.shutdown(within: .seconds(60))
     }
 
     @Test("For people it is the time, the event, and the rest by name")

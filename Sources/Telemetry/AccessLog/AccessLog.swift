@@ -3,7 +3,7 @@ internal import Synchronization
 
 /// Writes access records from all event loops, formatted on a thread of its own.
 ///
-/// Lines are written at most 100 ms after their requests ended, and all of them before ``shutdown()`` returns.
+/// Lines are written at most 100 ms after their requests ended, and before ``shutdown(within:)`` returns.
 package final class AccessLog: Sendable {
     private struct Waiting {
         var recorders: [AccessRecorder] = []
@@ -127,10 +127,19 @@ package final class AccessLog: Sendable {
         }
     }
 
-    /// Ends the writer and writes what is left. It may block. Records that come later wait for a ``flush()``.
-    package func shutdown() {
-        writer.stop()
-        flush()
+    /// Has what is left written, and ends the writer. It may block for up to `limit`, as where nobody reads the output:
+    /// records that are not written by then are dropped and counted. Later ones wait for a ``flush()``.
+    package func shutdown(within limit: Duration = .seconds(2)) {
+        guard !writer.finish(within: limit) else { return }
+        let left = waiting.withLock { waiting in
+            defer { waiting.changes = [] }
+            return waiting.recorders.reduce(waiting.changes.reduce(0) { $0 + $1.records.count }) { sum, recorder in
+                var records: [AccessRecord] = []
+                recorder.exchange(&records)
+                return sum + records.count
+            }
+        }
+        failed.add(left, ordering: .relaxed)
     }
 
     private func writeOut(_ writing: inout Writing) {

@@ -10,7 +10,7 @@ package protocol LineEncoder: Sendable {
 
 /// Takes records from anywhere and writes them on a thread of its own.
 ///
-/// Lines are written at most 100 ms after their records, and all of them before ``shutdown()`` returns.
+/// Lines are written at most 100 ms after their records, and before ``shutdown(within:)`` returns.
 package final class QueuedLog<Encoder: LineEncoder>: Sendable {
     /// Gets whole lines, one call at a time, and returns how many of them were lost; it may block.
     package typealias Write = @Sendable ([UInt8]) -> Int
@@ -126,9 +126,13 @@ package final class QueuedLog<Encoder: LineEncoder>: Sendable {
         waiting.withLock { $0.lost += lost }
     }
 
-    /// Ends the writer and writes what is left. It may block. Records that come later wait for a ``flush()``.
-    package func shutdown() {
-        writer.stop()
-        flush()
+    /// Has what is left written, and ends the writer. It may block for up to `limit`, as where nobody reads the output:
+    /// records that are not written by then are dropped and counted. Later ones wait for a ``flush()``.
+    package func shutdown(within limit: Duration = .seconds(2)) {
+        guard !writer.finish(within: limit) else { return }
+        waiting.withLock { waiting in
+            waiting.lost += waiting.records.count
+            (waiting.records, waiting.changes) = ([], [])
+        }
     }
 }

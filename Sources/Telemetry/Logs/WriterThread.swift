@@ -9,6 +9,8 @@ internal import Synchronization
 /// and a clock that is set back would hold up the log for as long.
 final class WriterThread: Sendable {
     private let isStopped = Atomic(false)
+    private let isFinishing = Atomic(false)
+    private let hasFinished = Atomic(false)
     /// Without descriptors left, -1: nobody can wake it then, and it works at intervals only.
     private let reading: CInt
     private let writing: CInt
@@ -39,7 +41,9 @@ final class WriterThread: Sendable {
                 // A time limit of -1 is none. Without a pipe nobody can wake it.
                 wait(milliseconds: isBusy || reading < 0 ? interval : -1)
                 guard !isStopped.load(ordering: .acquiring) else { return }
+                let isLast = isFinishing.load(ordering: .acquiring)
                 isBusy = work()
+                guard !isLast else { return hasFinished.store(true, ordering: .releasing) }
             }
         }
         thread.name = name
@@ -64,5 +68,20 @@ final class WriterThread: Sendable {
     func stop() {
         isStopped.store(true, ordering: .releasing)
         wake()
+    }
+
+    /// Has the work done once more, and ends the thread. It blocks for up to `limit`.
+    ///
+    /// - Returns: whether that was done in time; otherwise it goes on.
+    func finish(within limit: Duration) -> Bool {
+        isFinishing.store(true, ordering: .releasing)
+        wake()
+        let deadline = ContinuousClock.now + limit
+        while !hasFinished.load(ordering: .acquiring) {
+            guard ContinuousClock.now < deadline else { return false }
+            // The pipe wakes only the thread.
+            usleep(2000)
+        }
+        return true
     }
 }
