@@ -171,10 +171,11 @@ final class LoopService {
         var log = ExchangeLog(requestID: requestID, clientAddress: peer, startedAt: now)
         (log.status, log.bytesSent, log.reason) = (head.status.code, body.readableBytes, refusal.reason)
         count(log, isSafe: true, duration: 0)
-        recorder?.record(
-            AccessRecord(
-                time: now, requestID: requestID, clientAddress: peer, method: "-", target: "-", status: log.status,
-                bytesSent: Int64(log.bytesSent), duration: 0, denialReason: refusal.reason.code))
+        let record = AccessRecord(
+            time: now, requestID: requestID, clientAddress: peer, method: "-", target: "-", status: log.status,
+            bytesSent: Int64(log.bytesSent), duration: 0, denialReason: refusal.reason.code)
+        plan.recent.add(record, at: now / 1000)
+        recorder?.record(record)
         return (head, body)
     }
 

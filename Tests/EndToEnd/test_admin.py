@@ -208,6 +208,17 @@ def test_the_last_denials_are_bounded(gateway):
     assert len(denials) == 50 and denials[0]["path"] == "/nowhere/59"
 
 
+def test_a_malformed_request_is_among_the_last_denials(gateway):
+    with raw.RawConnection(gateway.port) as bad:
+        bad.send(b"nonsense\r\n\r\n")
+        response = bad.response()
+    assert response.status == 400
+    line = gateway.access_line(response.header("x-request-id"))
+    (denial,) = status(gateway)["recent_denials"]
+    assert (denial["request_id"], denial["reason"]) == (line["request_id"], line["denial_reason"])
+    assert (denial["status"], denial["method"], denial["path"]) == (400, "-", "-")
+
+
 # ---- Reload
 
 
