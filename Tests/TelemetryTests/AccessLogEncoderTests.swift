@@ -106,6 +106,7 @@ struct AccessLogEncoderTests {
             ("a\"b", #"a\"b"#), ("a\\b", #"a\\b"#), ("a\r\nb", #"a\r\nb"#), ("a\tb", #"a\tb"#), ("a\0b", #"a\u0000b"#),
             ("\u{1B}[2J", #"\u001b[2J"#), ("\u{7F}", #"\u007f"#), ("\u{9B}2J", #"\u009b2J"#), ("\u{85}", #"\u0085"#),
             ("\u{2028}", #"\u2028"#), ("\u{202E}x", #"\u202ex"#), ("\u{2066}x", #"\u2066x"#),
+            ("\u{61C}x", #"\u061cx"#),
             ("Grüße 🙂", "Grüße 🙂"), ("a b", "a b"),
             (String(decoding: [0x61, 0xFF, 0x62] as [UInt8], as: UTF8.self), "a\u{FFFD}b"),
         ])

@@ -77,7 +77,8 @@ extension [UInt8] {
         case "\n": append(contentsOf: #"\n"#.utf8)
         case "\r": append(contentsOf: #"\r"#.utf8)
         case "\t": append(contentsOf: #"\t"#.utf8)
-        case "\0"..." ", "\u{7F}"..."\u{9F}", "\u{200E}", "\u{200F}", "\u{2028}"..."\u{202E}", "\u{2066}"..."\u{2069}":
+        case "\0"..." ", "\u{7F}"..."\u{9F}", "\u{61C}", "\u{200E}", "\u{200F}", "\u{2028}"..."\u{202E}",
+            "\u{2066}"..."\u{2069}":
             guard scalar != " " else { return append(UInt8(ascii: " ")) }
             append(contentsOf: #"\u"#.utf8)
             append(contentsOf: Hexadecimal.encode(UInt16(truncatingIfNeeded: scalar.value)).utf8)
