@@ -73,7 +73,7 @@ package final class ApplicationTally: Sendable {
     }
 
     /// For metrics, whose labels stay where they were once given: names beyond ``labelCapacity`` are among `(others)`
-    /// from the first time on, so that no number of that goes down.
+    /// from the first time on, so that its numbers never go down. An app that made way and calls again begins anew.
     package var calls: [Calls] {
         state.withLock { state in
             var others = state.otherOperations
