@@ -59,6 +59,8 @@ extension Exchange {
         }
         Task { [spanContext, hosted, underWay = service.plan.callsUnderWay] in
             defer { underWay.end() }
+            let work = WorkUnderWay.begin("direct call", request.call.operation ?? "none")
+            defer { WorkUnderWay.end(work) }
             let reply = await CalledRequest.$current.withValue(called) {
                 await ServiceContext.withValue(spanContext?.serviceContext) {
                     if let hosted { await calls.answer(hosted) } else { await calls.answer(request) }

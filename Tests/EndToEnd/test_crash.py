@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from harness import raw
 from harness.backend import RecordingBackend, answer, silence
-from harness.gateway import ADA, Gateway, binary
+from harness.gateway import ADA, POOL_CLIENT_ID, Gateway, binary
 from harness.process import accepts_connections, wait_until
 
 WRONG = "Wrong-Horse-1"
@@ -45,6 +45,24 @@ def test_a_crash_says_what_was_under_way(start_gateway, pool, receiver, ledger, 
     assert any(each.startswith("outbox delivery audit_webhook ") for each in line["under_way"])
     assert f"request POST 127.0.0.1:{receiver.port}" in line["under_way"]
     assert ADA[0] not in json.dumps(line)
+
+
+def test_a_crash_names_direct_calls_to_cognito(start_gateway, pool, receiver, ledger):
+    ledger.note(WRONG)
+    receiver.on("/", silence)
+    cognito = pool.sign_in_settings("pool", endpoint=receiver.url)
+    settings = {"sign_in": {"cognito": cognito}, "direct_cognito": {"mode": "translate"}}
+    gateway = start_gateway(settings, pool=pool, environment=NO_BACKTRACE)
+    parameters = {"USERNAME": ADA[0], "PASSWORD": WRONG}
+    call = {"AuthFlow": "USER_PASSWORD_AUTH", "ClientId": POOL_CLIENT_ID, "AuthParameters": parameters}
+    headers = {"Content-Type": "application/x-amz-json-1.1", "X-Amz-Target": "AWSCognitoIdentityProviderService.InitiateAuth"}
+    with raw.RawConnection(gateway.port) as app:
+        app.send(raw.request_bytes("POST", "/", headers, json.dumps(call).encode()))
+        wait_until(lambda: receiver.requests_to("/"), "the call to be under way")
+        gateway.process.signal(signal.SIGSEGV)
+        assert gateway.process.wait(10) == -signal.SIGSEGV
+    line = json.loads(gateway.process.errors().splitlines()[-1])
+    assert "direct call InitiateAuth" in line["under_way"]
 
 
 @pytest.mark.parametrize("kind", ["pipe", "socket"])
