@@ -219,6 +219,11 @@ struct PasswordChangesTests {
         var sealed = Fixture.sealed
         sealed.issuedAt = Fixture.now + 2
         try await accounts.sessions.begin(sealed, Fixture.sealedText(sealed), on: nil)
+        var record = try #require(try await accounts.sessions.records.session(sealed.family))
+        #expect(record.signedInAt == Fixture.now)
+        // It has been refreshed by the time at which what is left over is ended.
+        (record.generation, record.refreshedAt) = (record.generation + 1, Fixture.now + 40)
+        #expect(try await accounts.sessions.records.advanceStored(to: record) == .taken)
         let ended = try await accounts.sessions.endAll(of: Fixture.username, signedInUntil: Fixture.now)
         #expect(ended.map(\.signedInAt) == [Fixture.now + 2])
     }

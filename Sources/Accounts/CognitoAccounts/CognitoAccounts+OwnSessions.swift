@@ -31,7 +31,7 @@ extension CognitoAccounts {
     ) async throws(Refusal) {
         let origins = Set(records.compactMap(\.originID))
         let own = origins.intersection([caller.originID].compactMap { $0 })
-        let newest = records.map(\.signedInAt).max()
+        let newest = records.map { sessions.ended($0)?.signedInAt ?? $0.signedInAt }.max()
         try await revoke(
             targets(
                 for: origins.subtracting(own), of: caller.subject, signedInUntil: newest, sparing: caller.originID),

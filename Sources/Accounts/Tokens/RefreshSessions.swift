@@ -41,7 +41,7 @@ struct RefreshSessions: Sendable {
     struct Ended: Sendable {
         var subject: String
         var originID: String?
-        /// In seconds since 1970.
+        /// In seconds since 1970: by the gateway's clock or the provider's, whichever is later.
         var signedInAt: Int64
         /// The app client that the provider gave the refresh token to.
         var clientID: String
@@ -55,13 +55,14 @@ struct RefreshSessions: Sendable {
     func begin(
         _ sealed: SealedRefreshToken, _ text: Secret, on device: DeviceInfo?, redeeming code: [UInt8]? = nil
     ) async throws -> Bool {
-        try await records.begin(
+        // The provider's clock may be ahead, by which the token has the time.
+        let time = min(sealed.issuedAt, now())
+        return try await records.begin(
             SessionRecord(
                 family: sealed.family, poolID: poolID, subject: sealed.subject, originID: sealed.originID,
                 deviceID: sealed.deviceID, platform: device?.platform, device: SessionDevice(device),
-                generation: sealed.generation, token: text.expose(),
-                signedInAt: sealed.issuedAt, refreshedAt: min(sealed.issuedAt, now()), endsAt: sealed.expiresAt),
-            redeeming: code)
+                generation: sealed.generation, token: text.expose(), signedInAt: time, refreshedAt: time,
+                endsAt: sealed.expiresAt), redeeming: code)
     }
 
     // MARK: Refresh
@@ -171,8 +172,7 @@ struct RefreshSessions: Sendable {
         }
         var ended: [Ended] = []
         for session in try await openSessions(of: subject) {
-            // The provider's clock may date a sign-in ahead of its first use.
-            guard min(session.signedInAt, session.refreshedAt) <= latest, session.family != family else { continue }
+            guard session.signedInAt <= latest, session.family != family else { continue }
             ended += try await end(family: session.family, originIDs: [])
         }
         return ended
@@ -194,7 +194,7 @@ struct RefreshSessions: Sendable {
         }
         return opened.first.map {
             Ended(
-                subject: record.subject, originID: record.originID, signedInAt: record.signedInAt,
+                subject: record.subject, originID: record.originID, signedInAt: max(record.signedInAt, $0.issuedAt),
                 clientID: $0.clientID, refreshToken: $0.refreshToken)
         }
     }
