@@ -203,15 +203,18 @@ package final class Store: Sendable {
     /// Takes the log of writes into the database itself, so that nothing of what was deleted is left beside it. Where
     /// that can't be done now, as while someone reads what is older or the disk is full, the next call does it.
     func emptyLog() async throws {
-        try await database.writeWithoutTransaction { database in
-            // Nobody waits for a reader: no write could run meanwhile.
-            let patience = try Int.fetchOne(database, sql: "PRAGMA busy_timeout") ?? 0
-            try database.execute(sql: "PRAGMA busy_timeout = 0")
-            do {
-                try database.checkpoint(.truncate)
-            } catch is DatabaseError {}
-            try database.execute(sql: "PRAGMA busy_timeout = \(patience)")
-        }
+        // In a task of its own: one that is cancelled would leave the connection without patience.
+        try await Task { [database] in
+            try await database.writeWithoutTransaction { database in
+                // Nobody waits for a reader: no write could run meanwhile.
+                let patience = try Int.fetchOne(database, sql: "PRAGMA busy_timeout") ?? 0
+                try database.execute(sql: "PRAGMA busy_timeout = 0")
+                do {
+                    try database.checkpoint(.truncate)
+                } catch is DatabaseError {}
+                try database.execute(sql: "PRAGMA busy_timeout = \(patience)")
+            }
+        }.value
     }
 
     /// As ``write(outlasting:_:)`` for the time before there are tasks. Blocks the calling thread.
