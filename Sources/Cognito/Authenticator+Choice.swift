@@ -1,20 +1,34 @@
 internal import Encoding
 internal import Pipeline
 
-// Sign-ins that begin without a password.
+// Sign-ins that begin without a password. As in those with one, `attempt` loses a device that the pool has forgotten.
 extension Authenticator {
     /// Begins a sign-in with this first factor (`USER_AUTH`).
     ///
     /// - Parameter factor: the name of its challenge. Cognito asks another one where the user does not have it.
-    package func choose(_ factor: String, _ attempt: Attempt) async throws(CognitoError) -> AuthenticationAnswer {
-        var parameters = parameters(of: attempt)
-        parameters["PREFERRED_CHALLENGE"] = .string(factor)
-        return try await initiate("USER_AUTH", parameters, attempt)
+    package func choose(
+        _ factor: String, _ attempt: inout Attempt
+    ) async throws(CognitoError) -> AuthenticationAnswer {
+        try await start("USER_AUTH", preferring: factor, &attempt)
     }
 
     /// Begins a sign-in by the challenges of the pool's own triggers (`CUSTOM_AUTH`).
-    package func beginCustom(_ attempt: Attempt) async throws(CognitoError) -> AuthenticationAnswer {
-        try await initiate("CUSTOM_AUTH", parameters(of: attempt), attempt)
+    package func beginCustom(_ attempt: inout Attempt) async throws(CognitoError) -> AuthenticationAnswer {
+        try await start("CUSTOM_AUTH", preferring: nil, &attempt)
+    }
+
+    private func start(
+        _ flow: String, preferring factor: String?, _ attempt: inout Attempt
+    ) async throws(CognitoError) -> AuthenticationAnswer {
+        var parameters = parameters(of: attempt)
+        parameters["PREFERRED_CHALLENGE"] = factor.map(JSON.string)
+        do {
+            return try await initiate(flow, parameters, attempt)
+        } catch {
+            try Self.forget(&attempt.device, after: error)
+        }
+        parameters["DEVICE_KEY"] = nil
+        return try await initiate(flow, parameters, attempt)
     }
 
     func parameters(of attempt: Attempt) -> JSONObject {

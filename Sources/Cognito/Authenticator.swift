@@ -79,19 +79,26 @@ package struct Authenticator: Sendable {
     /// Begins a sign-in. A device that the pool has forgotten signs in like a new one.
     ///
     /// - Parameters:
+    ///   - attempt: without the device afterwards, if the pool has forgotten it.
     ///   - factor: the kind of password in a choice of first factors; nil for a sign-in without a choice.
     ///   - isClosed: asked where a proof in two steps shows the account before the password is tried.
     package func begin(
-        _ attempt: Attempt, as factor: SignInFactor? = nil, isClosed: ClosedCheck = { _ in false }
+        _ attempt: inout Attempt, as factor: SignInFactor? = nil, isClosed: ClosedCheck = { _ in false }
     ) async throws(CognitoError) -> AuthenticationAnswer {
         do {
             return try await start(attempt, factor, isClosed)
         } catch {
-            guard error.kind == .deviceUnknown, attempt.device != nil else { throw error }
+            try Self.forget(&attempt.device, after: error)
         }
-        var anew = attempt
-        anew.device = nil
-        return try await start(anew, factor, isClosed)
+        return try await start(attempt, factor, isClosed)
+    }
+
+    /// Removes a device that the pool has forgotten, so that the call can be repeated without it.
+    ///
+    /// - Throws: every other error.
+    static func forget(_ device: inout DeviceCredentials?, after error: CognitoError) throws(CognitoError) {
+        guard error.kind == .deviceUnknown, device != nil else { throw error }
+        device = nil
     }
 
     private func start(

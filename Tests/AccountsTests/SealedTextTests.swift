@@ -188,6 +188,45 @@ struct SealedTextTests {
         #expect(await fetcher.bodies.first?["AuthParameters"]?["DEVICE_KEY"] == "eu-west-1_key")
     }
 
+    @Test(
+        "A device that the pool has forgotten is left out of the rest of the sign-in",
+        arguments: [
+            ([:], "SOFTWARE_TOKEN_MFA"), (["password": .null, "factor": "EMAIL_OTP"], "EMAIL_OTP"),
+            (["password": .null, "factor": "CUSTOM"], "CUSTOM_CHALLENGE"),
+        ] as [(JSONObject, String)])
+    func forgottenDevice(login: JSONObject, challenge: String) async throws {
+        let asked: JSON = [
+            "ChallengeName": .string(challenge), "Session": "one",
+            "ChallengeParameters": ["USERNAME": .string(Fixture.username)],
+        ]
+        var login = login
+        login["device_token"] = .string(try Self.seal(.device).exposeText())
+        let fetcher = RecordedFetcher(
+            Fixture.failure("ResourceNotFoundException", "Device does not exist."), Fixture.output(asked),
+            Fixture.tokens())
+        var settings = Fixture.settings()
+        settings.choice.factors = [.email, .password]
+        settings.choice.allowsCustom = true
+        let accounts = try Fixture.accounts(fetcher, settings: settings)
+        let session = await accounts.answer(Fixture.login(login)).json["session"] ?? .null
+        let answer = await accounts.answer(
+            Fixture.request(
+                .challenge, ["challenge": .string(challenge), "session": session, "code": "123456", "answer": "123456"])
+        )
+        #expect(answer.status == .ok)
+        #expect(answer.json["device_token"] == nil)
+        let token = try #require(answer.json["refresh_token"]?.stringValue)
+        let sealed = try SealedRefreshToken(opening: Secret(token), with: Fixture.ring(), poolID: Fixture.poolID)
+        #expect(sealed.deviceKey == nil)
+        let bodies = await fetcher.bodies
+        #expect(bodies.count == 3)
+        #expect(bodies.first?["AuthParameters"]?["DEVICE_KEY"] == "eu-west-1_key")
+        for body in bodies.dropFirst() {
+            let sent = body["AuthParameters"] ?? body["ChallengeResponses"]
+            #expect(sent != nil && sent?["DEVICE_KEY"] == nil)
+        }
+    }
+
     @Test("The key of an authenticator app goes into the app whatever is in its names")
     func authenticatorKey() {
         let key = AuthenticatorKey(secret: "ABC234", account: "a+b@c.example", issuer: "Näme: & Co")

@@ -37,11 +37,11 @@ extension CognitoAccounts {
         if let seconds = await flow.accountGuard.identify(&admission, as: username) {
             throw .retryLater(.tooManyRequests, after: seconds, reason: .limit(.lockout))
         }
-        let attempt = Authenticator.Attempt(
+        var attempt = Authenticator.Attempt(
             username: username, password: password, context: userContext(request))
         let answer: AuthenticationAnswer
         do {
-            answer = try await authenticator.begin(attempt)
+            answer = try await authenticator.begin(&attempt)
         } catch {
             throw refusal(of: error, at: .passwordChange, request)
         }

@@ -95,9 +95,9 @@ extension CognitoAccounts {
         if factor != .passkey { try await countMessage(admission.call) }
         let isClosed = await flow.accountGuard.identify(&admission, as: nil) != nil
         var asked: AuthenticationChallenge?
+        var attempt = unproven(context, metadata, isClosed: isClosed, request)
         do throws(CognitoError) {
-            let attempt = unproven(context, metadata, isClosed: isClosed, request)
-            let answer = try await authenticator.choose(factor.rawValue, attempt)
+            let answer = try await authenticator.choose(factor.rawValue, &attempt)
             if case .challenge(let challenge) = answer { asked = challenge }
         } catch {
             guard error.isOfAccount || error.kind == .rejectedByTrigger else {
@@ -117,6 +117,8 @@ extension CognitoAccounts {
         if factor == .passkey, proof == .missing, case nil = asked?.passkeyOptions?["challenge"]?.stringValue {
             throw unusable("UnreadableOptions", request)
         }
+        var context = context
+        if !isClosed { context.credentials = attempt.device }
         let shown = factor == .passkey ? passkeyParameters(asked, proof) : factor.parameters(account: context.account)
         return try give(factor.challenge, shown, proof == .missing ? asked : nil, proof, context, request)
     }
@@ -154,13 +156,15 @@ extension CognitoAccounts {
         // Most such challenges are codes that the pool's trigger sends.
         try await countMessage(admission.call)
         let isClosed = await flow.accountGuard.identify(&admission, as: nil) != nil
+        var attempt = unproven(context, metadata, isClosed: isClosed, request)
         let answer: AuthenticationAnswer
         do {
-            answer = try await authenticator.beginCustom(
-                unproven(context, metadata, isClosed: isClosed, request))
+            answer = try await authenticator.beginCustom(&attempt)
         } catch {
             throw refusal(of: error, at: .firstFactor, request)
         }
+        var context = context
+        if !isClosed { context.credentials = attempt.device }
         guard case .challenge(let challenge) = answer else {
             guard accepts(context.account), !isClosed else { throw AccountRefusals.wrongCredentials() }
             return try await finish(answer, context, request)

@@ -59,7 +59,7 @@ extension CognitoAccounts {
         var wrong = attempt
         (wrong.password, wrong.device) = (Decoy.password(), nil)
         do {
-            _ = try await authenticator.begin(wrong)
+            _ = try await authenticator.begin(&wrong)
         } catch {
             switch error.kind {
             case kind: provenErrors.note(kind, provesPassword: false)

@@ -85,7 +85,7 @@ extension CognitoAccounts {
         }
         let answer: AuthenticationAnswer
         do throws(CognitoError) {
-            answer = try await authenticator.begin(attempt, as: factor) { username in
+            answer = try await authenticator.begin(&attempt, as: factor) { username in
                 if isClosed { false } else { await accountGuard.identify(&admission, as: username) != nil }
             }
         } catch {
@@ -95,6 +95,8 @@ extension CognitoAccounts {
         guard accepts(context.account) || isNewlyConfirmed && isGeneratedName(context.account), !isClosed else {
             throw AccountRefusals.wrongCredentials()
         }
+        var context = context
+        context.credentials = attempt.device
         return try await finish(answer, context, request)
     }
 
