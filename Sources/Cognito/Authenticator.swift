@@ -143,10 +143,22 @@ package struct Authenticator: Sendable {
     }
 
     /// Answers a challenge, and what the device is asked for after it.
-    package func respond(_ response: Response) async throws(CognitoError) -> AuthenticationAnswer {
-        try await proceed(
-            await send(response), username: response.username, device: response.device, context: response.context,
+    ///
+    /// - Parameter response: without the device afterwards, if the pool has forgotten it.
+    package func respond(_ response: inout Response) async throws(CognitoError) -> AuthenticationAnswer {
+        let answer = try await sendWithKnownDevice(&response)
+        return try await proceed(
+            answer, username: response.username, device: response.device, context: response.context,
             metadata: response.metadata)
+    }
+
+    private func sendWithKnownDevice(_ response: inout Response) async throws(CognitoError) -> AuthenticationAnswer {
+        do {
+            return try await send(response)
+        } catch {
+            try Self.forget(&response.device, after: error)
+        }
+        return try await send(response)
     }
 
     /// Answers a challenge.

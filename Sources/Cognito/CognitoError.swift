@@ -76,6 +76,7 @@ extension CognitoErrorKind {
         if message.holds("secret") { return .clientSecretRefused }
         if message.holds("not enabled for this client") { return .flowNotEnabled }
         if message.holds("already confirmed") { return .alreadyConfirmed }
+        if message.holds("device key") { return .deviceUnknown }
         // A user name or password outside the API's grammar can belong to nobody.
         let credentials = ["at 'username'", "at 'password'", "at 'previouspassword'"]
         let namesCredential = credentials.contains(where: message.holds)

@@ -227,6 +227,28 @@ struct SealedTextTests {
         }
     }
 
+    @Test(
+        "A device that the pool forgets while a challenge is open is left out of the answer to it",
+        arguments: [
+            ("ResourceNotFoundException", "Device does not exist."),
+            ("InvalidParameterException", "Invalid device key given."),
+        ] as [(String, String)])
+    func forgottenLater(type: String, message: String) async throws {
+        for proof in [SealedChallenge.Proof.given, .missing] {
+            var challenge = Self.challenge(Self.credentials)
+            (challenge.name, challenge.proof, challenge.expiresAt) = ("EMAIL_OTP", proof, Fixture.now + 60)
+            let session = try challenge.sealed(with: Fixture.ring(), poolID: Fixture.poolID).exposeText()
+            let fetcher = RecordedFetcher(Fixture.failure(type, message), Fixture.tokens())
+            let answer = try await Fixture.accounts(fetcher).answer(
+                Fixture.request(.challenge, ["challenge": "EMAIL_OTP", "session": .string(session), "code": "123456"]))
+            #expect(answer.status == .ok, "\(proof)")
+            #expect(answer.json["device_token"] == nil)
+            let sent = await fetcher.bodies.map { $0["ChallengeResponses"] }
+            #expect(sent.map { $0?["DEVICE_KEY"] } == ["eu-west-1_key", nil])
+            #expect(sent.map { $0?["EMAIL_OTP_CODE"] } == ["123456", "123456"])
+        }
+    }
+
     @Test("The key of an authenticator app goes into the app whatever is in its names")
     func authenticatorKey() {
         let key = AuthenticatorKey(secret: "ABC234", account: "a+b@c.example", issuer: "Näme: & Co")

@@ -111,6 +111,7 @@ struct CognitoClientTests {
                 "1 validation error detected: Value at 'password' failed to satisfy constraint", .badCredentials
             ),
             ("InvalidParameterException", "Invalid IpAddress", .invalidParameter),
+            ("InvalidParameterException", "Invalid device key given.", .deviceUnknown),
             ("UserNotFoundException", "User does not exist.", .userNotFound),
             ("UserNotConfirmedException", "User is not confirmed.", .userNotConfirmed),
             ("PasswordResetRequiredException", "Password reset required", .passwordResetRequired),

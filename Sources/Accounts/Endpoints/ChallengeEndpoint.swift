@@ -96,7 +96,7 @@ struct ChallengeEndpoint: AccountEndpoint {
     func perform(
         _ accounts: CognitoAccounts, _ request: AccountRequest, _ admission: inout Admission
     ) async throws(Refusal) -> AccountAnswer {
-        let context = SignInContext(
+        var context = SignInContext(
             account: asked.account, rememberMe: asked.rememberMe, device: device,
             deviceID: asked.deviceID ?? device?.deviceID, credentials: asked.device)
         guard asked.proof == .given else {
@@ -113,7 +113,7 @@ struct ChallengeEndpoint: AccountEndpoint {
             challenge == .newPassword ? try await accounts.storeChangeAtSignIn(named: asked.account, request) : nil
         let answer: AuthenticationAnswer
         do {
-            answer = try await accounts.authenticator.respond(response)
+            answer = try await accounts.authenticator.respond(&response)
         } catch {
             // Nobody knows whether Cognito has set a password whose response was lost: the sessions end in any case.
             if error.kind == .unavailable { accounts.leave(stored) } else { await accounts.finish(stored) }
@@ -124,6 +124,7 @@ struct ChallengeEndpoint: AccountEndpoint {
                 before: answer.accessClaims, named: asked.account, requestID: request.requestID)
             if haveEnded { await accounts.finish(stored) } else { accounts.leave(stored) }
         }
+        context.credentials = response.device
         return try await accounts.finish(answer, context, request)
     }
 
@@ -172,7 +173,7 @@ struct ChallengeEndpoint: AccountEndpoint {
         let stage: CallStage = challenge == .email || challenge == .smsCode ? .oneTimeCode : .firstFactor
         let result: AuthenticationAnswer
         do {
-            result = try await accounts.authenticator.respond(response)
+            result = try await accounts.authenticator.respond(&response)
         } catch {
             admission.call.wasAnsweredWrong = challenge == .custom && error.kind == .rejectedByTrigger
             throw accounts.refusal(of: error, at: stage, request)
@@ -181,6 +182,8 @@ struct ChallengeEndpoint: AccountEndpoint {
         if case .challenge(let next) = result, challenge == .custom {
             admission.call.wasAnsweredWrong = next.name.hasSameBytes(as: challenge.rawValue)
         }
+        var context = context
+        context.credentials = response.device
         return try await accounts.finish(result, context, request)
     }
 
