@@ -534,6 +534,34 @@ struct AccountCallTests {
     }
 
     @Test(
+        "With concealment a registration that fails after the check of the address looks like one of a taken address",
+        arguments: [
+            ("CodeDeliveryFailureException", "", "delivery-failed"),
+            ("UserLambdaValidationException", "CustomMessage failed with error no.", "rejected-by-trigger"),
+            ("UserLambdaValidationException", "PreSignUp failed with error no.", nil),
+        ] as [(String, String, String?)])
+    func concealedFailure(type: String, message: String, reason: String?) async throws {
+        var settings = Fixture.settings()
+        settings.concealsExistingUsers = true
+        let observer = RecordedCalls()
+        let fetcher = RecordedFetcher(Fixture.failure("UsernameExistsException"), Fixture.failure(type, message))
+        let accounts = try Fixture.accounts(fetcher, settings: settings, accountGuard: observer)
+        let taken = await accounts.answer(request(.register))
+        #expect(taken.status == .created)
+        let failed = await accounts.answer(request(.register))
+        guard let reason else {
+            #expect(failed.status == .forbidden)
+            return
+        }
+        #expect(failed.status == taken.status && failed.body == taken.body && failed.headers == taken.headers)
+        guard case .refused(_, let noted)? = observer.entries.last?.outcome else {
+            Issue.record("no refusal is noted")
+            return
+        }
+        #expect(noted.code == reason)
+    }
+
+    @Test(
         "A disabled user hears it once the pool has shown that the password was right",
         arguments: [
             ("Incorrect username or password.", 403, "UserDisabledException"),

@@ -42,11 +42,10 @@ struct RegisterEndpoint: AccountEndpoint {
         do {
             output = try await accounts.client.call(.signUp, input)
         } catch {
-            guard error.kind == .usernameExists, accounts.settings.concealsExistingUsers else {
-                throw accounts.refusal(of: error, registering: name, request)
-            }
+            let refusal = accounts.refusal(of: error, registering: name, request)
+            guard accounts.settings.concealsExistingUsers, error.tellsWhetherRegistered else { throw refusal }
             var answer = concealedRegistration(username, accounts, subject: nil)
-            answer.outcome = .refused(.usernameExists, reason: .cognito(error.kind))
+            answer.outcome = refusal.outcome
             return answer
         }
         guard let id = output["UserSub"]?.stringValue else { throw accounts.unusable("UnexpectedAnswer", request) }
@@ -76,5 +75,17 @@ struct RegisterEndpoint: AccountEndpoint {
         var body = body
         if accounts.settings.registrationName != .signInName { body["username"] = .string(username) }
         return body
+    }
+}
+
+extension CognitoError {
+    /// Whether SignUp gives it for taken addresses only, or for free ones only.
+    fileprivate var tellsWhetherRegistered: Bool {
+        switch kind {
+        case .usernameExists, .deliveryFailed: true
+        // The trigger before a registration is the pool's own check of it, whose refusal the user must see.
+        case .rejectedByTrigger: !TriggerRefusal(self).trigger.hasSameBytes(as: "PreSignUp")
+        default: false
+        }
     }
 }
