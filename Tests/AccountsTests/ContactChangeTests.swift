@@ -1,7 +1,9 @@
+import Cryptography
 import Encoding
 import HTTPClient
 import HTTPTypes
 import Pipeline
+import Telemetry
 import TestSupport
 import Testing
 
@@ -99,6 +101,40 @@ struct ContactChangeTests {
         case .succeeded: #expect(isMade && observer.entries.last?.call.subject == Fixture.username)
         default: #expect(!isMade)
         }
+    }
+
+    private actor ChangedUsers {
+        private(set) var subjects: [String] = []
+        func add(_ subject: String) { subjects.append(subject) }
+    }
+
+    @Test(
+        "A change that fails at Cognito may be made in part, so that the user's attributes are read anew",
+        arguments: [
+            // The code could not be sent.
+            (
+                "new@example.com",
+                [.success(Fixture.output([:])), .success(Fixture.failure("LimitExceededException"))], true
+            ),
+            // The response is lost.
+            ("new@example.com", [.failure(.timedOut)], true),
+            // Cognito is not asked for a change.
+            ("old@example.com", [], false),
+        ] as [(String, [Result<FetchResponse, FetchError>], Bool)])
+    func partlyMade(email: String, answers: [Result<FetchResponse, FetchError>], mayBeMade: Bool) async throws {
+        let (changed, one) = (ChangedUsers(), AccountLimitsTests())
+        let accountGuard = LimitsAndAudit(
+            limits: one.limits(try one.store()), audit: AuditTrail(log: nil, recent: RecentEvents(), webhook: nil),
+            sync: nil, tally: AccountTally(),
+            names: AccountNames(
+                key: Secret([1]), records: try Fixture.records(), logger: CapturedLog().logger, now: { 1000 }),
+            attributesChanged: { await changed.add($0) })
+        let fetcher = RecordedFetcher([.success(Self.user)] + answers)
+        let accounts = try Fixture.accounts(fetcher, settings: Self.settings(.none), accountGuard: accountGuard)
+        let answer = await accounts.answer(Fixture.bearer(EmailAttribute.change, ["email": .string(email)]))
+        #expect(answer.status.code >= 400)
+        #expect(await fetcher.requests.count == 1 + answers.count)
+        #expect(await changed.subjects == (mayBeMade ? [Fixture.username] : []))
     }
 
     @Test("Without any proof in the settings the token is enough")

@@ -88,7 +88,8 @@ struct LimitsAndAudit: AccountGuard {
     private func noteChange(by call: AccountCall, _ outcome: AccountOutcome) async {
         guard let attributesChanged, call.operation.mayChangeUser, let subject = call.subject else { return }
         switch outcome {
-        case .succeeded, .shown: await attributesChanged(subject)
+        // Cognito may have made a part of the change before it refused, or all of it if its response was lost.
+        case .succeeded, .shown, .refused(_, reason: .cognito): await attributesChanged(subject)
         case .givenAgain, .signedIn, .forwarded, .challenged, .refused: break
         }
     }
@@ -243,7 +244,7 @@ extension LimitedCall {
 }
 
 extension AccountOperation {
-    /// Whether a success of it can have changed a user's attributes.
+    /// Whether it can have changed a user's attributes.
     fileprivate var mayChangeUser: Bool { method != .get && effect != .refreshed }
 
     /// The reasons that it is refused for where nothing is out of order but what the user does, how often, or the way
