@@ -73,7 +73,8 @@ extension CognitoErrorKind {
     }
 
     private static func invalidParameter(_ message: String) -> CognitoErrorKind {
-        if message.holds("secret") { return .clientSecretRefused }
+        // A message about the schema can name an attribute such as `custom:secret_question`.
+        if message.holds("secret"), !message.holds("custom:") { return .clientSecretRefused }
         if message.holds("not enabled for this client") { return .flowNotEnabled }
         if message.holds("already confirmed") { return .alreadyConfirmed }
         if message.holds("device key") { return .deviceUnknown }

@@ -49,6 +49,10 @@ struct RegistrationFaultTests {
             "custom:plan: String must be shorter than 9 characters\n",
             ["attributes.custom:plan": "does not conform to the pool's schema"]
         ),
+        (
+            "custom:secret_question: The attribute is required\n",
+            ["attributes.custom:secret_question": "is required"]
+        ),
         ("something new", ["attributes": "do not conform to the pool's schema"]),
         ("\u{0}<b>: The attribute is required", ["attributes": "do not conform to the pool's schema"]),
     ]

@@ -111,6 +111,15 @@ struct CognitoClientTests {
                 "1 validation error detected: Value at 'password' failed to satisfy constraint", .badCredentials
             ),
             ("InvalidParameterException", "Invalid IpAddress", .invalidParameter),
+            (
+                "InvalidParameterException",
+                "Attributes did not conform to the schema: custom:secret_question: The attribute is required",
+                .invalidParameter
+            ),
+            (
+                "InvalidParameterException", "Client abc is configured with secret but SECRET_HASH was not received",
+                .clientSecretRefused
+            ),
             ("InvalidParameterException", "Invalid device key given.", .deviceUnknown),
             ("UserNotFoundException", "User does not exist.", .userNotFound),
             ("UserNotConfirmedException", "User is not confirmed.", .userNotConfirmed),
