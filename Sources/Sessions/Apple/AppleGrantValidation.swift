@@ -1,6 +1,7 @@
 internal import Cryptography
 internal import Logging
 internal import Pipeline
+internal import Sealing
 internal import Store
 
 /// Asks Apple about once a day of each consent whether the user has taken it back meanwhile: then their sessions end.
