@@ -40,7 +40,8 @@ struct LogoutEndpoint: AccountEndpoint {
         shown = takesOver ? refreshToken.flatMap { ShownRefreshToken($0) } : nil
         if caller == nil { call.tokenDigest = shown?.digest }
         revokedSubject = try Self.subject(ofEnded: request.endedToken, accounts)
-        guard caller != nil || refreshToken != nil || revokedSubject != nil else {
+        let wasRevoked = if case .some = revokedSubject { true } else { false }
+        guard caller != nil || refreshToken != nil || wasRevoked else {
             if case .some = request.endedToken { throw .tokenInvalid(.tokenExpired, reason: .token(.expired)) }
             throw .tokenMissing()
         }
