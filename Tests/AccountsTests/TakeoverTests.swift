@@ -166,9 +166,11 @@ struct TakeoverTests {
     func clockBehind() async throws {
         for (ahead, noted) in [(2, 2), (601, 600)] as [(Int64, Int64)] {
             let fetcher = RecordedFetcher(Self.tokens(signedInAt: Fixture.now + ahead))
-            let sealed = try Self.opened(
-                await Fixture.accounts(fetcher, settings: Self.settings()).answer(Self.request()))
+            let accounts = try Fixture.accounts(fetcher, settings: Self.settings())
+            let sealed = try Self.opened(await accounts.answer(Self.request()))
             #expect(sealed.issuedAt == Fixture.now + noted)
+            let record = try await accounts.sessions.records.session(sealed.family)
+            #expect(record?.signedInAt == Fixture.now)
             #expect(sealed.expiresAt == Fixture.now + Fixture.settings().refreshLifetime)
         }
     }

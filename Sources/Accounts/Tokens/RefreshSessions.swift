@@ -127,8 +127,8 @@ struct RefreshSessions: Sendable {
             family: sealed.family, poolID: poolID, subject: sealed.subject, originID: sealed.originID,
             deviceID: sealed.deviceID, platform: device?.platform, device: SessionDevice(device),
             generation: sealed.generation,
-            token: session.refreshToken.expose(), answer: try seal(session).expose(), signedInAt: sealed.issuedAt,
-            refreshedAt: now(), endsAt: sealed.expiresAt)
+            token: session.refreshToken.expose(), answer: try seal(session).expose(),
+            signedInAt: min(sealed.issuedAt, now()), refreshedAt: now(), endsAt: sealed.expiresAt)
         let step = try await mayBegin ? records.advance(to: record) : records.advanceStored(to: record)
         switch step {
         case .taken: return .current
