@@ -85,7 +85,17 @@ extension CognitoError {
         case .usernameExists, .deliveryFailed: true
         // The trigger before a registration is the pool's own check of it, whose refusal the user must see.
         case .rejectedByTrigger: !TriggerRefusal(self).trigger.hasSameBytes(as: "PreSignUp")
+        // The pool's quota of messages is used up.
+        case .throttled: isLimitOfUser
+        case .poolMisconfigured:
+            Self.typesOfMessages.contains(ExactText(type)) && !message.asciiLowercased.holds("presignup")
         default: false
         }
     }
+
+    /// Faults of the pool that its code cannot be sent for.
+    private static let typesOfMessages: Set<ExactText> = [
+        "InvalidSmsRoleAccessPolicyException", "InvalidSmsRoleTrustRelationshipException",
+        "InvalidEmailRoleAccessPolicyException", "UnexpectedLambdaException", "InvalidLambdaResponseException",
+    ]
 }
