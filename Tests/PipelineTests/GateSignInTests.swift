@@ -35,13 +35,14 @@ struct GateSignInTests {
 
     /// The header lines that a backend gets: the gateway's, then the client's that pass.
     static func lines(
-        _ token: VerifiedToken?, _ fields: [(String, String)] = [], _ gate: Gate? = nil, key: AssertionKey? = nil
+        _ token: VerifiedToken?, _ fields: [(String, String)] = [], _ gate: Gate? = nil, key: AssertionKey? = nil,
+        beginsTrace: Bool = false
     ) throws -> (added: String, passed: [String], subject: String?, target: String) {
         let request = try GateFixture.request("/sign-in?a=b", fields, method: .post)
         let context = RequestContext(
             peer: GateFixture.peer, scheme: "https", requestID: "id-1",
             trace: try #require(TraceContext(parsing: GateFixture.traceparent)), now: VerifyFixture.now, hasBody: true,
-            assertionKey: key)
+            assertionKey: key, beginsTrace: beginsTrace)
         let permit = try (gate ?? self.gate()).permit(signIn: request, routeIndex: 0, context, token)
         let passed = request.headerFields.filter { permit.passes($0) }.map(\.name.rawName)
         return (String(decoding: permit.lines, as: UTF8.self), passed, permit.subject, permit.target)
@@ -51,6 +52,12 @@ struct GateSignInTests {
         ("X-Auth-Subject", "forged"), ("X_Auth_Groups", "admin"), ("Authorization", "Bearer x"),
         ("Content-Type", "application/json"),
     ]
+
+    @Test("The state of a trace goes on with that trace only", arguments: [false, true])
+    func state(beginsTrace: Bool) throws {
+        let sent = try Self.lines(nil, [("tracestate", "of=another")], beginsTrace: beginsTrace)
+        #expect(sent.passed == (beginsTrace ? [] : ["tracestate"]))
+    }
 
     @Test("A verified sign-in goes on with its identity and nobody else's")
     func verified() throws {

@@ -19,7 +19,7 @@ extension Gate {
             throw .path(error)
         }
         return self.permit(
-            request, target: path.target, routeIndex: routeIndex, lines: lines, subject: token?.subject,
+            request, context, target: path.target, routeIndex: routeIndex, lines: lines, subject: token?.subject,
             dropsAuthorization: token != nil)
     }
 

@@ -285,16 +285,16 @@ package final class Gate: Sendable {
             } catch {
                 return .refuse(.path(error), routeIndex: index)
             }
-            var replaced: [HTTPField.Name] = context.beginsTrace ? [.tracestate] : []
+            var replaced: [HTTPField.Name] = []
             if let sources = rule.tokenSources {
                 let replacement = sources.replacement(
                     in: request, keepsCookie: rule.forwardToken && source == .cookie, inbound: rule.inbound)
-                replaced += replacement.names
+                replaced = replacement.names
                 added.lines.append(contentsOf: replacement.lines)
             }
             return .forward(
                 permit(
-                    request, target: target, routeIndex: index, lines: added.lines, identity: added.identity,
+                    request, context, target: target, routeIndex: index, lines: added.lines, identity: added.identity,
                     subject: entry?.subject, dropsAuthorization: entry != nil && !rule.forwardToken,
                     replaced: replaced, webSocket: webSocket))
         }

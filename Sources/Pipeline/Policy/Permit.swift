@@ -87,12 +87,13 @@ package struct Permit: ~Copyable {
 extension Gate {
     /// The one place that makes permits: for a route of the gate's own, under that route's rule.
     func permit(
-        _ request: HTTPRequest, target: String, routeIndex: Int, lines: [UInt8], identity: Range<Int> = 0..<0,
-        subject: String?, dropsAuthorization: Bool, replaced: [HTTPField.Name] = [], webSocket: WebSocketGrant? = nil
+        _ request: HTTPRequest, _ context: RequestContext, target: String, routeIndex: Int, lines: [UInt8],
+        identity: Range<Int> = 0..<0, subject: String?, dropsAuthorization: Bool, replaced: [HTTPField.Name] = [],
+        webSocket: WebSocketGrant? = nil
     ) -> Permit {
         Permit(
             request: request, target: target, routeIndex: routeIndex, rule: rules[routeIndex], lines: lines,
-            identity: identity, subject: subject, dropsAuthorization: dropsAuthorization, replaced: replaced,
-            webSocket: webSocket)
+            identity: identity, subject: subject, dropsAuthorization: dropsAuthorization,
+            replaced: context.beginsTrace ? replaced + [.tracestate] : replaced, webSocket: webSocket)
     }
 }
