@@ -103,9 +103,21 @@ struct ContactChangeTests {
         }
     }
 
-    private actor ChangedUsers {
+    /// The users whose attributes may have changed, as the guard reports them.
+    actor ChangedUsers {
         private(set) var subjects: [String] = []
         func add(_ subject: String) { subjects.append(subject) }
+
+        nonisolated func accountGuard() throws -> LimitsAndAudit {
+            let one = AccountLimitsTests()
+            return LimitsAndAudit(
+                limits: one.limits(try one.store()),
+                audit: AuditTrail(log: nil, recent: RecentEvents(), webhook: nil),
+                sync: nil, tally: AccountTally(),
+                names: AccountNames(
+                    key: Secret([1]), records: try Fixture.records(), logger: CapturedLog().logger, now: { 1000 }),
+                attributesChanged: { await self.add($0) })
+        }
     }
 
     @Test(
@@ -122,15 +134,10 @@ struct ContactChangeTests {
             ("old@example.com", [], false),
         ] as [(String, [Result<FetchResponse, FetchError>], Bool)])
     func partlyMade(email: String, answers: [Result<FetchResponse, FetchError>], mayBeMade: Bool) async throws {
-        let (changed, one) = (ChangedUsers(), AccountLimitsTests())
-        let accountGuard = LimitsAndAudit(
-            limits: one.limits(try one.store()), audit: AuditTrail(log: nil, recent: RecentEvents(), webhook: nil),
-            sync: nil, tally: AccountTally(),
-            names: AccountNames(
-                key: Secret([1]), records: try Fixture.records(), logger: CapturedLog().logger, now: { 1000 }),
-            attributesChanged: { await changed.add($0) })
+        let changed = ChangedUsers()
         let fetcher = RecordedFetcher([.success(Self.user)] + answers)
-        let accounts = try Fixture.accounts(fetcher, settings: Self.settings(.none), accountGuard: accountGuard)
+        let accounts = try Fixture.accounts(
+            fetcher, settings: Self.settings(.none), accountGuard: changed.accountGuard())
         let answer = await accounts.answer(Fixture.bearer(EmailAttribute.change, ["email": .string(email)]))
         #expect(answer.status.code >= 400)
         #expect(await fetcher.requests.count == 1 + answers.count)

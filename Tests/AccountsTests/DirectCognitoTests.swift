@@ -545,6 +545,26 @@ struct DirectCognitoObserverTests {
         #expect(observer.entries.last?.call.subject == Fixture.username)
     }
 
+    @Test(
+        "A change that fails at Cognito may be made, so that the attributes of its token's user are read anew",
+        arguments: [
+            (.failure(.timedOut), true), (.success(Fixture.failure("CodeDeliveryFailureException")), true),
+            // Anyone can make up a token that Cognito refuses.
+            (.success(Fixture.failure("NotAuthorizedException", "Access Token has been revoked")), false),
+        ] as [(Result<FetchResponse, FetchError>, Bool)])
+    func failedChange(answer: Result<FetchResponse, FetchError>, mayBeMade: Bool) async throws {
+        let changed = ContactChangeTests.ChangedUsers()
+        let body: JSONObject = [
+            "AccessToken": .string(DirectCognitoTests.accessToken),
+            "UserAttributes": [["Name": "email", "Value": "new@example.com"]],
+        ]
+        let reply = await DirectCognitoTests.answer(
+            RecordedFetcher([answer]), "UpdateUserAttributes", body.encoded(), accountGuard: try changed.accountGuard())
+        #expect(reply.status.code >= 400)
+        #expect(reply.subject == nil, "nobody has proven it")
+        #expect(await changed.subjects == (mayBeMade ? [Fixture.username] : []))
+    }
+
     @Test("A device that the pool tracks is the call's")
     func devices() async throws {
         let observer = RecordedCalls()

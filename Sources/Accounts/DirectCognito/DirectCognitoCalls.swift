@@ -113,6 +113,7 @@ package struct DirectCognitoCalls: Sendable {
         call.poolID = pool.settings.poolID
         call.account = translated.account
         call.tokenDigest = translated.tokenDigest
+        call.claimedSubject = translated.claimed.subject
         // Whoever has the refresh token is of its session, whatever Cognito says of it.
         call.session = try await sessionClaims(by: translated.refreshDigest).flatMap { CalledSession($0) }
         if call.operation == .changePassword { call.guessedUsername = translated.claims?["username"]?.stringValue }

@@ -23,6 +23,8 @@ package struct AccountCall: Sendable {
     package var account: String?
     /// The user's `sub`: at `refresh` and with a bearer token before, at a sign-in only after it.
     package var subject: String?
+    /// The `sub` that the access token of a direct call claims, whether Cognito accepts that or not. It proves nothing.
+    var claimedSubject: String?
     /// Cognito's own name for the user whose current password a call has to prove besides a token; nil for all others.
     var guessedUsername: String?
     /// The session that it is of, where a token of one was shown that is, or was, good.

@@ -86,12 +86,8 @@ struct LimitsAndAudit: AccountGuard {
     }
 
     private func noteChange(by call: AccountCall, _ outcome: AccountOutcome) async {
-        guard let attributesChanged, call.operation.mayChangeUser, let subject = call.subject else { return }
-        switch outcome {
-        // Cognito may have made a part of the change before it refused, or all of it if its response was lost.
-        case .succeeded, .shown, .refused(_, reason: .cognito): await attributesChanged(subject)
-        case .givenAgain, .signedIn, .forwarded, .challenged, .refused: break
-        }
+        guard let attributesChanged, let subject = call.changedSubject(outcome) else { return }
+        await attributesChanged(subject)
     }
 
     /// In the metrics.
@@ -240,6 +236,20 @@ extension LimitedCall {
         if let account = call.account { return "\(call.poolID)/account/\(account)" }
         if let token = call.tokenDigest { return "\(call.poolID)/token/\(token)" }
         return call.subject.map { "\(call.poolID)/subject/\($0)" }
+    }
+}
+
+extension AccountCall {
+    /// The `sub` of the user whose attributes may have changed by the call; nil where none can have. It may be unproven:
+    /// then it is good for reading attributes anew, and for nothing else.
+    fileprivate func changedSubject(_ outcome: AccountOutcome) -> String? {
+        guard operation.mayChangeUser else { return nil }
+        switch outcome {
+        case .succeeded, .shown: return subject
+        // Cognito may have made a part of the change before it refused, or all of it if its response was lost.
+        case .refused(_, reason: .cognito(let kind)): return subject ?? (kind.endsToken ? nil : claimedSubject)
+        case .givenAgain, .signedIn, .forwarded, .challenged, .refused: return nil
+        }
     }
 }
 

@@ -171,7 +171,7 @@ extension UserAttributeTally.Result {
 
 extension CognitoErrorKind {
     /// Whether an access token that Cognito refuses so counts no more, or its user must sign in anew.
-    fileprivate var endsToken: Bool {
+    var endsToken: Bool {
         switch self {
         case .badCredentials, .tokenRevoked, .tokenExpired, .userNotFound, .userDisabled, .passwordResetRequired,
             .userNotConfirmed:
