@@ -326,8 +326,8 @@ let package = Package(
         .testTarget(
             name: "AccountsTests",
             dependencies: [
-                "Accounts", "ClockSteps", "Cognito", "Cryptography", "Encoding", "HTTPClient", "Locking", "Pipeline",
-                "Sealing", "Sessions", "Settings", "Store", "Telemetry", "TestSupport", httpTypes, logging,
+                "Accounts", "ClockSteps", "Cognito", "Cryptography", "Encoding", "HTTPClient", "Keys", "Locking",
+                "Pipeline", "Sealing", "Sessions", "Settings", "Store", "Telemetry", "TestSupport", httpTypes, logging,
             ],
             swiftSettings: strict),
         .testTarget(

@@ -1,6 +1,7 @@
 import ClockSteps
 import Cryptography
 import Encoding
+import Keys
 import Logging
 import Pipeline
 import Synchronization
@@ -127,7 +128,7 @@ struct OutboxTests {
         let receives: Bool
         let came: AsyncStream<Void>.Continuation
 
-        func send(_ message: OutboxMessage, now: Int64) async throws(DeliveryFailure) {
+        func send(_ message: OutboxMessage) async throws(DeliveryFailure) {
             came.yield()
             // Fails when the delivery is cancelled.
             try? await Task.sleep(for: .seconds(3600))
@@ -280,7 +281,7 @@ struct OutboxTests {
 
         init(_ name: String) { self.name = name }
 
-        func send(_ message: OutboxMessage, now: Int64) async throws(DeliveryFailure) {
+        func send(_ message: OutboxMessage) async throws(DeliveryFailure) {
             came += 1
             if !isOpen { await withCheckedContinuation { waiting.append($0) } }
         }
@@ -406,10 +407,35 @@ struct OutboxTests {
     @Test("A secret signs the body")
     func signature() async throws {
         let fetcher = ScriptedReceiver()
-        try await Self.receiver(fetcher, secret: Secret("key")).send(message("k-1"), now: 1)
+        try await Self.receiver(fetcher, secret: Secret("key")).send(message("k-1"))
         let value = fetcher.requests.first?.headers.first { $0.name == "X-Gatehouse-Signature" }?.value
         let code = HMACSHA256.authenticationCode(for: Array("{\"key\":\"k-1\"}".utf8), key: Array("key".utf8))
         #expect(value == "sha256=" + Hexadecimal.encode(code))
+    }
+
+    @Test("An assertion is dated by the gateway's clock, also where the records have another one")
+    func dated() async throws {
+        try await withDirectory { path in
+            let keys = AssertionKeyService(
+                storage: KeyRingFile(.assertion, stateDirectory: path),
+                schedule: RotationSchedule(rotateEvery: nil, publishAhead: 0, keepPrevious: 0),
+                logger: CapturedLog().logger, now: { 1 }, publish: {})
+            try await keys.follow()
+            let (stored, fetcher) = (try records(), ScriptedReceiver())
+            let gatewayTime = clock.now / 1000 - 120
+            var receiver = Self.receiver(fetcher)
+            receiver.issuer = "https://api.example"
+            receiver.keys = keys
+            receiver.now = { gatewayTime }
+            let sender = outbox(stored, nil)
+            sender.adopt([receiver])
+            #expect(try await stored.add(message("k-1")))
+            await sender.sendDue()
+            let headers = try #require(fetcher.requests.first).headers
+            let token = try #require(headers.first { $0.name == "X-Auth-Assertion" }?.value)
+            let claims = try JSON.parse(try #require(Base64URL.decode(token.split(separator: ".")[1].utf8)))
+            #expect(claims["iat"]?.integerValue == gatewayTime)
+        }
     }
 }
 

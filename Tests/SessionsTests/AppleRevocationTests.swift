@@ -40,11 +40,11 @@ struct AppleRevocationTests {
         let fetcher = ScriptedReceiver()
         let receiver = try Self.receiver(fetcher, Self.ring())
         var message = AppleRevocationReceiver.message(Self.revocation, key: "k-1", now: 5)
-        try await receiver.send(message, now: 5)
+        try await receiver.send(message)
         message.body = "{}"
         let unreadable = message
         await #expect(throws: DeliveryFailure.refused("unreadable-message")) {
-            try await receiver.send(unreadable, now: 5)
+            try await receiver.send(unreadable)
         }
         #expect(fetcher.requests.isEmpty)
     }

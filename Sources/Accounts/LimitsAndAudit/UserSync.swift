@@ -62,7 +62,7 @@ package struct UserSync: Sendable {
     /// Tells the backend at once.
     private func deliver(_ message: OutboxMessage, _ call: AccountCall) async throws(Refusal) -> JSONObject? {
         do throws(DeliveryFailure) {
-            let response = try await receiver.ask(message, now: WallClock.seconds())
+            let response = try await receiver.ask(message)
             return asksForUser ? try response.user() : nil
         } catch {
             logger.error(

@@ -13,9 +13,7 @@ package protocol OutboxReceiver: Sendable {
     var timeout: Duration { get }
 
     /// Sends a message, which was received when this returns.
-    ///
-    /// - Parameter now: seconds since 1970.
-    func send(_ message: OutboxMessage, now: Int64) async throws(DeliveryFailure)
+    func send(_ message: OutboxMessage) async throws(DeliveryFailure)
 }
 
 /// Sends what other services are to be told, each at least once, from a table that outlasts the process.
@@ -192,7 +190,7 @@ package actor Outbox {
         let work = WorkUnderWay.begin("outbox delivery", "\(message.destination) \(message.kind)")
         defer { WorkUnderWay.end(work) }
         do throws(DeliveryFailure) {
-            try await receiver.send(message, now: now() / 1000)
+            try await receiver.send(message)
         } catch {
             // It is due again when its claim ends.
             guard !isStopping else { return }

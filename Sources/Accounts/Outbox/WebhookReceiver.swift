@@ -1,3 +1,4 @@
+internal import Clocks
 package import Cryptography
 internal import Encoding
 package import HTTPClient
@@ -20,10 +21,13 @@ package struct WebhookReceiver: OutboxReceiver {
     /// The keys that sign; nil if there are none.
     var keys: AssertionKeyService?
     var fetcher: any Fetcher
+    /// Seconds since 1970. The receiver judges the assertion by its own clock, which the records' one may differ from.
+    var now: @Sendable () -> Int64
 
     package init(
         name: String, url: String, audience: String, secret: Secret? = nil, timeout: Duration, issuer: String? = nil,
-        header: String, keys: AssertionKeyService? = nil, fetcher: any Fetcher
+        header: String, keys: AssertionKeyService? = nil, fetcher: any Fetcher,
+        now: @escaping @Sendable () -> Int64 = { WallClock.seconds() }
     ) {
         self.name = name
         self.url = url
@@ -34,17 +38,16 @@ package struct WebhookReceiver: OutboxReceiver {
         self.header = header
         self.keys = keys
         self.fetcher = fetcher
+        self.now = now
     }
 
     /// Sends a message. It was received when this returns: any 2xx says so.
-    ///
-    /// - Parameter now: seconds since 1970.
-    package func send(_ message: OutboxMessage, now: Int64) async throws(DeliveryFailure) {
-        _ = try await ask(message, now: now)
+    package func send(_ message: OutboxMessage) async throws(DeliveryFailure) {
+        _ = try await ask(message)
     }
 
-    /// As ``send(_:now:)``, for a message whose response says something: at most 64 KiB.
-    package func ask(_ message: OutboxMessage, now: Int64) async throws(DeliveryFailure) -> FetchResponse {
+    /// As ``send(_:)``, for a message whose response says something: at most 64 KiB.
+    package func ask(_ message: OutboxMessage) async throws(DeliveryFailure) -> FetchResponse {
         let body = Array(message.body.utf8)
         var headers = [
             (name: "Content-Type", value: "application/json"), (name: "Idempotency-Key", value: message.key),
@@ -54,7 +57,7 @@ package struct WebhookReceiver: OutboxReceiver {
             let event = WebhookEvent(
                 issuer: issuer, audience: audience, subject: message.subject, event: message.kind, key: message.key,
                 body: body)
-            guard let token = try? event.token(signedWith: keys.signing, now: now) else { throw .notSigned }
+            guard let token = try? event.token(signedWith: keys.signing, now: now()) else { throw .notSigned }
             headers.append((header, token))
         }
         if let secret {

@@ -23,7 +23,7 @@ package struct AppleRevocationReceiver: OutboxReceiver {
             createdAt: now, mustArrive: true)
     }
 
-    func send(_ message: OutboxMessage, now: Int64) async throws(DeliveryFailure) {
+    func send(_ message: OutboxMessage) async throws(DeliveryFailure) {
         guard let revocation = AppleRevocation(text: message.body) else { throw .refused("unreadable-message") }
         do {
             try await revoker.revoke(revocation)
