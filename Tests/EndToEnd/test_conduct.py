@@ -602,7 +602,12 @@ def verified(gateway: Gateway, request) -> dict:
     token = request.header("x-auth-assertion")
     header = jwt.get_unverified_header(token)
     assert header["typ"] == "gatehouse-notice+jwt"
-    claims = jwt.decode(token, keys[header["kid"]].key, algorithms=["ES256"], audience="users", issuer=ISSUER)
+    key = keys[header["kid"]].key
+    read = lambda **more: jwt.decode(token, key, algorithms=["ES256"], audience="users", issuer=ISSUER, **more)
+    claims = read(options={"require": ["iat", "exp"]})
+    # The same check 60 seconds later.
+    with pytest.raises(jwt.ExpiredSignatureError):
+        read(leeway=-60, options={"verify_iat": False})
     digest = jwt.utils.base64url_encode(hashlib.sha256(request.body).digest()).decode()
     assert claims["body_sha256"] == digest
     assert claims["jti"] == request.header("idempotency-key")
