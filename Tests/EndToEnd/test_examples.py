@@ -12,7 +12,8 @@ import pytest
 from fastapi.testclient import TestClient
 from harness import documentation, examples, raw
 from harness.account import bearer
-from harness.assertions import ISSUER, Forger, claims_for, invalid, signed
+from harness.assertions import ISSUER, JWKS_PATH, Forger, claims_for, invalid, signed
+from harness.backend import answer
 from harness.deployment import checked
 from harness.examples import SERVICES, Example
 from harness.gateway import REPOSITORY, Gateway, gateway_config
@@ -91,6 +92,16 @@ def test_without_a_key_set_it_refuses_nobody_as_unknown(example, run_directory):
     with example.running(run_directory / f"example-alone-{example.name}", f"http://127.0.0.1:{SILENT_PORT}") as port:
         assert examples.ask(port, ORDERS, {"X-Auth-Assertion": well_formed}).status == 503
         assert examples.ask(port, ORDERS, {"X-Auth-Assertion": "hunter2"}).status == 401
+
+
+def test_while_the_key_set_fails_go_does_not_fetch_it_for_each_request(own_recorder, run_directory):
+    own_recorder.on(JWKS_PATH, answer(500))
+    well_formed = Forger().sign(claims_for("api"), "some-key")
+    example = next(each for each in SERVICES if each.name == "go")
+    with example.running(run_directory / "example-failing-go", own_recorder.url) as port:
+        for _ in range(20):
+            assert examples.ask(port, ORDERS, {"X-Auth-Assertion": well_formed}).status == 503
+    assert 1 <= len(own_recorder.requests_to(JWKS_PATH)) < 20
 
 
 def test_the_packages_are_those_that_the_tests_have():

@@ -84,13 +84,14 @@ func decode(part string, value any) error {
 	return json.Unmarshal(text, value)
 }
 
-// KeySet is the gateway's, cached for five minutes. An unknown key causes a fetch, at most every 30 seconds.
+// KeySet is the gateway's, cached for five minutes. An unknown key causes a fetch, at most every 30 seconds. After a
+// fetch that has failed there is none for a second.
 type KeySet struct {
 	URL string
 
-	mutex   sync.Mutex
-	keys    map[string]*ecdsa.PublicKey
-	fetched time.Time
+	mutex           sync.Mutex
+	keys            map[string]*ecdsa.PublicKey
+	fetched, failed time.Time
 }
 
 // Key returns the public key of this id.
@@ -100,8 +101,12 @@ func (set *KeySet) Key(id string) (*ecdsa.PublicKey, error) {
 	age := time.Since(set.fetched)
 	key := set.keys[id]
 	if key == nil && age > 30*time.Second || age > 5*time.Minute {
+		if time.Since(set.failed) < time.Second {
+			return nil, ErrKeysUnavailable
+		}
 		keys, err := fetch(set.URL)
 		if err != nil {
+			set.failed = time.Now()
 			return nil, fmt.Errorf("%w: %v", ErrKeysUnavailable, err)
 		}
 		set.keys, set.fetched = keys, time.Now()
