@@ -197,6 +197,19 @@ struct UserAttributeServiceTests {
         #expect(await fetcher.calls == 2)
     }
 
+    @Test("A call counts as long as it runs, also where the attributes have changed since", .timeLimit(.minutes(1)))
+    func boundedAfterChange() async {
+        let fetcher = GatedFetcher(Self.user)
+        let service = Self.service(fetcher, maximumFlights: 1)
+        async let first = service.answer(Self.question())
+        while await fetcher.calls < 1 { await Task.yield() }
+        await service.forget("ada")
+        #expect(await service.answer(Self.question("token-2", subject: "grace")) == .unavailable)
+        await fetcher.open()
+        #expect(await first == Self.found)
+        #expect(await fetcher.calls == 2)
+    }
+
     private static func email(_ address: String) -> FetchResponse {
         Fixture.output(["Username": "ada", "UserAttributes": [["Name": "email", "Value": .string(address)]]])
     }

@@ -16,7 +16,7 @@ package actor UserAttributeService {
         package var rule: UserAttributeRule
         /// Cognito's API.
         package var endpoint: String
-        /// The most time that a request waits.
+        /// The most time that one call takes.
         package var timeout: Duration
 
         package init(rule: UserAttributeRule, endpoint: String, timeout: Duration) {
@@ -36,6 +36,8 @@ package actor UserAttributeService {
     private var flights: [String: Flight] = [:]
     /// Tells a flight from a later one of the same token.
     private var flightNumber = 0
+    /// How many calls run, those that nobody is to get the answer of among them.
+    private var running = 0
     /// Whether the last call has failed.
     private var hasFailed = false
 
@@ -73,7 +75,7 @@ package actor UserAttributeService {
         let key = Base64URL.encode(SHA256.hash(question.token.expose()))
         if let known = known.value(of: key, at: now()) { return known.answer }
         if let flight = flights[key] { return await flight.task.value }
-        guard flights.count < maximumFlights else {
+        guard running < maximumFlights else {
             tally.count(.failed)
             return .unavailable
         }
@@ -83,6 +85,7 @@ package actor UserAttributeService {
     /// Unstructured on purpose: the first request's end must not take the answer from the others.
     private func begin(_ question: UserAttributeQuestion, _ key: String) -> Flight {
         flightNumber += 1
+        running += 1
         let number = flightNumber
         let task = Task { await fly(question, key, number) }
         let flight = Flight(number: number, subject: question.subject, task: task)
@@ -92,6 +95,8 @@ package actor UserAttributeService {
 
     private func fly(_ question: UserAttributeQuestion, _ key: String, _ number: Int) async -> UserAttributeAnswer {
         let answer = await ask(question)
+        // A call in its place, below, has room by this.
+        running -= 1
         tally.count(UserAttributeTally.Result(answer))
         if flights[key]?.number == number {
             flights[key] = nil
