@@ -89,7 +89,8 @@ package struct OfflineVerifier: Sendable {
     private static func ownKeys(_ rings: KeyRings) async throws -> @Sendable () -> KeySet? {
         guard let ring = try await rings[.session].read() else { return { nil } }
         let document = AssertionKeys.document(of: try ring.keys.map { try $0.signingKey().publicJSONWebKey })
-        let set = try KeySet(jwks: document, algorithms: [.es256], generation: KeySetGeneration.next())
+        let set = try KeySet(
+            jwks: document, algorithms: [.es256], origin: .own, generation: KeySetGeneration.next())
         return { set }
     }
 

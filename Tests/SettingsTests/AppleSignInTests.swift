@@ -130,6 +130,23 @@ struct AppleSignInTests {
         #expect(found.contains { $0.contains(expected) }, "\(found)")
     }
 
+    @Test("No more keys are published than a verifier takes of one set, those of assertions among them")
+    func publishedKeys() {
+        func found(_ session: String, _ assertion: String = "") -> [String] {
+            errors(Self.yaml("issuer: apple, session: {issuer: sessions, \(session)}") + assertion)
+        }
+        let limit = "lifetime: 30d, refresh_within: 0s, rotate_every: 12h"
+        let place = "sign_in.apple.session.rotate_every: must be longer: "
+        #expect(found("rotate_every: 12h").contains { $0.contains(place + "78 keys would be published") })
+        #expect(found("rotate_every: 1d") == [] && found("lifetime: 365d") == [])
+        #expect(found(limit) == [])
+        // There are 64 keys of sessions alone, and three more of assertions.
+        let assertions = "\nidentity: {assertion: {issuer: g}}"
+        #expect(found(limit, assertions).contains { $0.contains(place + "67 keys would be published") })
+        let hourly = "\nidentity: {assertion: {issuer: g, rotate_every: 1h}}"
+        #expect(found("rotate_every: 1d", hourly).contains { $0.contains(place + "66 keys would be published") })
+    }
+
     @Test("Keys are the gateway's own or another's, and no pool has the same paths")
     func others() {
         let both = errors(

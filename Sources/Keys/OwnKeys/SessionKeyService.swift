@@ -27,7 +27,7 @@ package final class SessionKeyService: SessionKeys {
 
     /// Nil is not to be expected of a document of the gateway's own.
     private static func set(_ keys: AssertionKeys) -> KeySet? {
-        try? KeySet(jwks: keys.document, algorithms: [.es256], generation: KeySetGeneration.next())
+        try? KeySet(jwks: keys.document, algorithms: [.es256], origin: .own, generation: KeySetGeneration.next())
     }
 }
 

@@ -17,6 +17,9 @@ package struct UserSessionSettings: Sendable {
     /// How long a key is published before it signs.
     package var publishAhead: Int64 = 3600
 
+    /// How long a key stays after its last use. A token that is refreshed at the last moment must find its key.
+    package var keysStay: Int64 { lifetime + refreshWithin + 86_400 }
+
     package init(issuer: String, audience: String) {
         self.issuer = issuer
         self.audience = audience

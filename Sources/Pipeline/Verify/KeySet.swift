@@ -12,13 +12,14 @@ package enum KeySetError: String, Error, Sendable {
 /// An issuer's keys (a JWK Set, RFC 7517, 5), those that can verify its tokens.
 package struct KeySet: Sendable {
     package static let maximumBytes = 1 << 20
+    /// How many keys of others a set may have.
     package static let maximumKeys = 64
 
     /// Where a document comes from.
     package enum Origin: Sendable {
         /// From where anybody can read it: it holds no secret, and each key has a name.
         case published
-        /// From someone who trusts its keys, secrets included, and may name none of them.
+        /// From someone who trusts its keys, however many, secrets included, and may name none of them.
         case own
     }
 
@@ -42,7 +43,7 @@ package struct KeySet: Sendable {
     ///
     /// - Parameters:
     ///   - algorithms: the issuer's; a key for none of them can't be used.
-    ///   - origin: where the document comes from, which decides about secrets in it.
+    ///   - origin: where the document comes from, which decides about secrets in it and how many keys it may have.
     package init(
         jwks document: [UInt8], algorithms: [SignatureAlgorithm] = [.rs256], origin: Origin = .published,
         generation: UInt64
@@ -52,7 +53,7 @@ package struct KeySet: Sendable {
             throw .notJSON
         }
         guard let keys = json["keys"]?.arrayValue else { throw .noKeys }
-        guard keys.count <= Self.maximumKeys else { throw .tooManyKeys }
+        guard origin == .own || keys.count <= Self.maximumKeys else { throw .tooManyKeys }
         var usable: [(index: Int, key: JSONWebKey)] = []
         var dropped: [String] = []
         for (index, json) in keys.enumerated() {

@@ -8,6 +8,9 @@ package struct AssertionSettings: Sendable {
     package var rotateEvery: Duration
     /// How long a key is published before it signs.
     package var publishAhead: Duration
+    /// How long a key stays after its last use: long enough that no clock and no process that has yet to hear of a
+    /// rotation makes a difference.
+    package var keysStay: Duration { max(.seconds(86_400), publishAhead) }
 }
 
 extension AssertionSettings {

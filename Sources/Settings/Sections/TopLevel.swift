@@ -40,6 +40,7 @@ extension GatewaySettings {
         logging = file.section("logging") { LoggingSettings(reading: $0, routes: routeNames) }
         tracing = file.optional("tracing")?.section(TracingSettings.init(reading:)) ?? nil
         settleWritableAttributes(file.node.context)
+        checkPublishedKeys(file.node.context)
     }
 }
 

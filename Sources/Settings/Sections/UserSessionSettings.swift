@@ -16,6 +16,7 @@ extension UserSessionSettings {
         if idleLifetime < lifetime { idle?.refuse("must not be shorter than lifetime: a token is valid for that long") }
         let ahead = keys.value("publish_ahead", .duration(.seconds(600)...day * 7), default: .seconds(3600))
         let age = keys.optional("rotate_every")
+        keys.notePlace(of: "rotate_every")
         let rotateEvery = age?.read(.duration(.seconds(3600)...day * 3650)) ?? day * 30
         if rotateEvery < ahead { age?.refuse("must not be shorter than publish_ahead") }
         guard let issuer, let audience else { return nil }
@@ -26,6 +27,29 @@ extension UserSessionSettings {
         self.idleLifetime = idleLifetime.components.seconds
         self.rotateEvery = rotateEvery.components.seconds
         self.publishAhead = ahead.components.seconds
+    }
+}
+
+extension GatewaySettings {
+    /// Notes a fault where the gateway would publish more keys than a verifier takes of one set.
+    func checkPublishedKeys(_ context: SettingsContext) {
+        guard let session = signIn.apple?.session, let place = context.places["sign_in.apple.session.rotate_every"]
+        else { return }
+        let assertionKeys = identity.assertion.map { assertion in
+            Self.publishedKeys(
+                staying: assertion.keysStay.components.seconds, rotatedEvery: assertion.rotateEvery.components.seconds)
+        }
+        let count =
+            Self.publishedKeys(staying: session.keysStay, rotatedEvery: session.rotateEvery) + (assertionKeys ?? 0)
+        guard count > KeySet.maximumKeys else { return }
+        context.error(
+            "must be longer: \(count) keys would be published, and verifiers take \(KeySet.maximumKeys); each stays for "
+                + "lifetime, refresh_within and a day", at: place)
+    }
+
+    /// The previous keys, the current one and the next.
+    private static func publishedKeys(staying: Int64, rotatedEvery age: Int64) -> Int64 {
+        (staying + age - 1) / age + 2
     }
 }
 
