@@ -14,6 +14,8 @@ extension RevocationService {
 
     /// Takes over what others have written since this was called last; at first all that is kept. After a failure all
     /// is read again: what was missed meanwhile is not known.
+    ///
+    /// - Throws: why nothing could be read. What could not be stored is logged, and stored by a later call.
     package func follow() async throws {
         // A process that was frozen goes by its old list until it has read a new one.
         await judgeAge()
@@ -40,23 +42,31 @@ extension RevocationService {
         }
         if wasTooOld { await publish() }
         if !revocations.isEmpty { observer.withLock { $0 }.hasRead() }
-        if reading.isWhole, changes.isShared || hasUnstored { try await storeMissing(revocations) }
+        if reading.isWhole, changes.isShared || hasUnstored { await storeMissing(revocations) }
     }
 
     /// Stores what is held here and the store lacks: it was revoked while the store could not be written, or on a
-    /// database server that another one has taken the place of.
-    private func storeMissing(_ stored: [Revocation]) async throws {
+    /// database server that another one has taken the place of. A failure is logged once for as long as it lasts.
+    private func storeMissing(_ stored: [Revocation]) async {
         let (now, unstored) = (now(), state.withLock { $0.unstored })
         let missing = current.revocations(notIn: RevocationList.empty.adding(stored)).filter { $0.endsAt > now }
-        for start in stride(from: 0, to: missing.count, by: Self.storedAtOnce) {
-            let part = missing[start..<min(start + Self.storedAtOnce, missing.count)]
-            do {
+        do {
+            for start in stride(from: 0, to: missing.count, by: Self.storedAtOnce) {
+                let part = missing[start..<min(start + Self.storedAtOnce, missing.count)]
                 try await records.keep(part.map(RevocationRecord.init))
-            } catch {
-                needsWhole = true
-                throw error
             }
+        } catch {
+            needsWhole = true
+            guard !Task.isCancelled else { return }
+            if !cannotStore {
+                logger.error(
+                    "revocations that the store lacks cannot be stored",
+                    metadata: ["revocations": .stringConvertible(missing.count), "error": "\(error)"])
+            }
+            cannotStore = true
+            return
         }
+        cannotStore = false
         // Of calls that have failed meanwhile, the next reading stores the rest.
         state.withLock { $0.unstored -= unstored }
         guard !missing.isEmpty else { return }

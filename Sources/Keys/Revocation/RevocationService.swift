@@ -59,6 +59,8 @@ package actor RevocationService {
     /// Whether the next reading is of the whole list: something may have been missed, or may be missing there.
     var needsWhole = true
     var lastFailure: String?
+    /// Whether the last try to store what the store lacks has failed.
+    var cannotStore = false
     nonisolated let staleness: Locked<RevocationStaleness?>
     private nonisolated let limit: Locked<Int>
     nonisolated let state: Locked<State>
