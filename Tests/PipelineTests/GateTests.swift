@@ -124,6 +124,8 @@ struct GateTests {
             ])
             #expect(try fixture.outcome("/leave", token, method: .post) == admitted, "cached: \(isCached)")
             #expect(try fixture.outcome("/optional", token) == .unauthorized("token-revoked", route: "optional"))
+            let tabbed = token.map { ($0.0, $0.1.replacing(" ", with: "\t")) }
+            #expect(try fixture.outcome("/optional", tabbed) == .unauthorized("token-revoked", route: "optional"))
         }
     }
 

@@ -41,13 +41,14 @@ package enum BearerToken: Sendable {
         return true
     }
 
-    /// The length of `Bearer` and the blanks behind it; the scheme's case does not matter (RFC 9110 §11.1).
+    /// The length of `Bearer` and the blanks behind it; the scheme's case does not matter (RFC 9110 §11.1). A tab is a
+    /// blank as well: backends that split at white space find a token behind it, so it must be verified.
     private static func prefixLength(_ value: String) -> Int? {
         let (bytes, scheme) = (value.utf8.span, "bearer".utf8.span)
         guard bytes.count > scheme.count else { return nil }
         for index in scheme.indices where bytes[index] | 0x20 != scheme[index] { return nil }
         var end = scheme.count
-        while end < bytes.count, bytes[end] == UInt8(ascii: " ") { end += 1 }
+        while end < bytes.count, bytes[end] == UInt8(ascii: " ") || bytes[end] == UInt8(ascii: "\t") { end += 1 }
         return end > scheme.count ? end : nil
     }
 }
