@@ -531,6 +531,28 @@ struct KeySetServiceTests {
         }
     }
 
+    @Test("A kept set serves as long as if nothing had been restarted, while it cannot be fetched")
+    func keptSetsEnd() async throws {
+        try await withDirectory { path in
+            let file = KeySetFile(directory: path, issuer: KeySetFixture.issuer("pool"))
+            let fetchedAt = ManualClock.start - (3600 + 86_400 - 10)
+            try file.write(try KeySetFixture.document("key-1"), fetchedAt: fetchedAt)
+            let fixture = KeySetFixture(.failure(.timedOut), directory: path)
+            await Self.restore(fixture)
+            await fixture.runOnce()
+            #expect(await fixture.fetcher.calls == 1)
+            #expect(fixture.published.all == [["key-1"]])
+            #expect(fixture.service.currentStatus.freshUntil == fetchedAt)
+            #expect(fixture.service.currentStatus.servesUntil == ManualClock.start + 10)
+            fixture.clock.advance(10)
+            await fixture.runOnce()
+            #expect(fixture.published.all == [["key-1"]])
+            fixture.clock.advance(1)
+            await fixture.runOnce()
+            #expect(fixture.published.all == [["key-1"], nil])
+        }
+    }
+
     @Test("Keys kept for one issuer are never taken for another's, nor those of a pool that was replaced")
     func othersKeys() async throws {
         try await withDirectory { path in

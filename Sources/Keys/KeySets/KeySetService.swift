@@ -15,7 +15,9 @@ package actor KeySetService {
         var fetchedAt: Int64
         /// The same moment in seconds of the monotonic clock.
         var fetchedUptime: Int64
-        /// Seconds.
+        /// After how many seconds it is fetched again.
+        var dueAfter: Int64
+        /// For how many seconds it is fresh; after that it is stale, and serves for ``Policy/staleLimit`` more.
         var freshFor: Int64
     }
 
@@ -30,18 +32,18 @@ package actor KeySetService {
 
         var status: Status {
             var status = counted
-            status.freshUntil = cached.map { $0.fetchedAt + $0.freshFor }
+            status.freshUntil = cached.map { $0.fetchedAt + $0.dueAfter }
             status.servesUntil = cached.map { $0.fetchedAt + $0.freshFor + policy.staleLimit }
             return status
         }
 
-        /// Seconds until the set may be due. A fifth of the fresh time is left for tries before the set is stale;
-        /// without a set it is tried often.
+        /// Seconds until the set is looked at again: often before it is due, because a clock may be set meanwhile.
+        /// Once it is due, or without a set, they are those until the next try.
         ///
         /// - Parameter age: the held set's.
         func wait(age: Int64?) -> Int64 {
             guard let cached, let age else { return 5 }
-            let left = cached.freshFor - age
+            let left = cached.dueAfter - age
             return left > 0 ? max(1, left * 4 / 5) : min(60, policy.minimumAge)
         }
     }
@@ -168,7 +170,10 @@ package actor KeySetService {
         state.withLock { state in
             guard policy != state.policy else { return }
             state.policy = policy
-            if let cached = state.cached { state.cached?.freshFor = min(cached.freshFor, policy.maximumAge) }
+            if let cached = state.cached {
+                state.cached?.dueAfter = min(cached.dueAfter, policy.maximumAge)
+                state.cached?.freshFor = min(cached.freshFor, policy.maximumAge)
+            }
             state.rest?.cancel()
         }
     }
@@ -190,7 +195,7 @@ package actor KeySetService {
         let now = now()
         guard let cached else { return true }
         // A set fetched in the future may be as old as the clock was wrong.
-        return cached.fetchedAt > now || age(of: cached) >= cached.freshFor
+        return cached.fetchedAt > now || age(of: cached) >= cached.dueAfter
     }
 
     /// Called for a token whose key is not in the set, or that came before there was one.
@@ -249,7 +254,8 @@ package actor KeySetService {
         let freshFor = state.withLock { state in
             let policy = state.policy
             let freshFor = min(max(age ?? policy.maximumAge, policy.minimumAge), policy.maximumAge)
-            state.cached = Cached(set: set, fetchedAt: fetchedAt, fetchedUptime: fetchedUptime, freshFor: freshFor)
+            state.cached = Cached(
+                set: set, fetchedAt: fetchedAt, fetchedUptime: fetchedUptime, dueAfter: freshFor, freshFor: freshFor)
             state.counted.refreshes += 1
             (state.counted.fetchedAt, state.counted.fetchedUptime) = (fetchedAt, fetchedUptime)
             (state.counted.error, state.counted.failingSince) = (nil, nil)
@@ -333,7 +339,10 @@ package actor KeySetService {
                 ])
             let fetchedUptime = uptime() - age
             state.withLock { state in
-                state.cached = Cached(set: set, fetchedAt: stored.fetchedAt, fetchedUptime: fetchedUptime, freshFor: 0)
+                // Due at once: nobody knows how long its response said that it is fresh.
+                state.cached = Cached(
+                    set: set, fetchedAt: stored.fetchedAt, fetchedUptime: fetchedUptime, dueAfter: 0,
+                    freshFor: state.policy.maximumAge)
                 (state.counted.fetchedAt, state.counted.fetchedUptime) = (stored.fetchedAt, fetchedUptime)
             }
             publish(set)
