@@ -15,7 +15,7 @@ extension RevocationService {
     /// Takes over what others have written since this was called last; at first all that is kept. After a failure all
     /// is read again: what was missed meanwhile is not known.
     ///
-    /// - Throws: why nothing could be read. What could not be stored is logged, and stored by a later call.
+    /// - Throws: why nothing could be read. A failure to store is logged, and a later call tries again.
     package func follow() async throws {
         // A process that was frozen goes by its old list until it has read a new one.
         await judgeAge()
