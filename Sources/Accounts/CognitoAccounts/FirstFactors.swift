@@ -4,11 +4,6 @@ internal import Encoding
 internal import HTTPTypes
 internal import Pipeline
 
-extension AccountOperation {
-    /// The message of a sign-in with a code, which is counted as other messages are. No endpoint has it.
-    static let signInCode = AccountOperation("sign-in-code", .post, budget: .messages)
-}
-
 /// The beginning of a sign-in.
 enum SignInStart: Sendable {
     /// With the password that the request has: by the configured flow, or as this factor.
@@ -92,7 +87,7 @@ extension CognitoAccounts {
         _ factor: SignInFactor, _ context: SignInContext, _ metadata: JSON?, _ request: AccountRequest,
         _ admission: inout Admission
     ) async throws(Refusal) -> AccountAnswer {
-        if factor != .passkey { try await countMessage(admission.call) }
+        if factor != .passkey { try await flow.countMessage(admission.call) }
         let isClosed = await flow.accountGuard.identify(&admission, as: nil) != nil
         var asked: AuthenticationChallenge?
         var attempt = unproven(context, metadata, isClosed: isClosed, request)
@@ -154,7 +149,7 @@ extension CognitoAccounts {
         _ context: SignInContext, _ metadata: JSON?, _ request: AccountRequest, _ admission: inout Admission
     ) async throws(Refusal) -> AccountAnswer {
         // Most such challenges are codes that the pool's trigger sends.
-        try await countMessage(admission.call)
+        try await flow.countMessage(admission.call)
         let isClosed = await flow.accountGuard.identify(&admission, as: nil) != nil
         var attempt = unproven(context, metadata, isClosed: isClosed, request)
         let answer: AuthenticationAnswer
@@ -199,14 +194,6 @@ extension CognitoAccounts {
             account: context.account, rememberMe: context.rememberMe, deviceID: context.deviceID,
             device: context.credentials, expiresAt: now() + SealedChallenge.lifetime, proof: proof)
         return try give(challenge, parameters, request)
-    }
-
-    /// Counts a message in the budget of messages, before it is known whether one will be sent.
-    func countMessage(_ call: AccountCall) async throws(Refusal) {
-        var message = call
-        message.operation = .signInCode
-        let admission = try await flow.accountGuard.admit(message)
-        try await flow.accountGuard.end(admission, .succeeded)
     }
 }
 

@@ -1,15 +1,27 @@
 internal import Cognito
 internal import Encoding
+internal import HTTPTypes
+
+extension AccountOperation {
+    /// A change of attributes for which a code is sent to the new address. No endpoint has it.
+    fileprivate static let updateAddress = AccountOperation(
+        "update-address", .patch, budget: .messages, effect: .userChanged, metricsName: updateMe.metricsName)
+}
 
 extension ClientOperation {
     /// The most similar one of the gateway's own calls. Its limits apply, and it names the call in audit and metrics.
     ///
-    /// - Parameter attribute: the one that the call is about.
-    static func accountOperation(of operation: String, attribute: String? = nil) -> AccountOperation {
+    /// - Parameters:
+    ///   - attribute: the one that the call is about.
+    ///   - maySendCode: as ``TranslatedCall/maySendCode``.
+    static func accountOperation(
+        of operation: String, attribute: String? = nil, maySendCode: Bool = false
+    ) -> AccountOperation {
         let isPhone = attribute.map { ExactText($0) } == ExactText(PhoneAttribute.attribute)
         switch ExactText(operation) {
         case "VerifyUserAttribute": return isPhone ? PhoneAttribute.verify : EmailAttribute.verify
         case "GetUserAttributeVerificationCode": return isPhone ? PhoneAttribute.resend : EmailAttribute.resend
+        case "UpdateUserAttributes" where maySendCode: return .updateAddress
         case let operation: return nearest[operation] ?? .updateMe
         }
     }

@@ -108,7 +108,8 @@ package struct DirectCognitoCalls: Sendable {
         let translated = try DirectCognitoTranslation(pool: pool)
             .call(operation, input, clientAddress: request.clientAddress)
         call.operation = ClientOperation.accountOperation(
-            of: translated.operation, attribute: input["AttributeName"]?.stringValue)
+            of: translated.operation, attribute: input["AttributeName"]?.stringValue,
+            maySendCode: translated.maySendCode)
         call.method = call.operation.budget == .signIn ? .translated : nil
         call.poolID = pool.settings.poolID
         call.account = translated.account
@@ -142,6 +143,7 @@ package struct DirectCognitoCalls: Sendable {
     ) async throws(DirectCognitoRefusal) -> DirectAnswer {
         guard read.isConsistent else { throw .otherUser }
         var call = read.call
+        try await countMessage(of: call, admission.call)
         if let seconds = await closedFor(&admission, as: read.username) {
             try DirectCognitoTranslation(pool: read.pool).fail(&call, closedFor: seconds, in: read.signIn)
         }
@@ -171,6 +173,16 @@ package struct DirectCognitoCalls: Sendable {
         return DirectAnswer(
             answer: answer, outcome: outcome, call: call, change: answer.error == nil ? change : nil,
             account: admission.call.account, pool: read.pool, calls: self, requestID: request.requestID)
+    }
+
+    /// Counts the code that a step of a sign-in may send. Any other call is counted as the message itself.
+    private func countMessage(of step: TranslatedCall, _ call: AccountCall) async throws(DirectCognitoRefusal) {
+        guard call.operation.budget == .signIn, step.maySendCode else { return }
+        do throws(Refusal) {
+            try await flow.countMessage(call)
+        } catch {
+            throw DirectCognitoRefusal(error)
+        }
     }
 
     /// For how many seconds the account is closed that a call is of; nil where it is not, or guesses nothing.

@@ -1,5 +1,11 @@
 package import Encoding
+internal import HTTPTypes
 package import Pipeline
+
+extension AccountOperation {
+    /// The message of a sign-in with a code, which is counted as other messages are. No endpoint has it.
+    static let signInCode = AccountOperation("sign-in-code", .post, budget: .messages)
+}
 
 /// The one way of every account call, be it a call of an endpoint here or of Cognito's that is carried out for an app:
 /// read, admitted, performed, ended.
@@ -48,6 +54,14 @@ package struct AccountFlow: Sendable {
         }
         try await reply.finish()
         return reply
+    }
+
+    /// Counts a message of a sign-in in the budget of messages, before it is known whether one will be sent.
+    func countMessage(_ call: AccountCall) async throws(Refusal) {
+        var message = call
+        message.operation = .signInCode
+        let admission = try await accountGuard.admit(message)
+        try await accountGuard.end(admission, .succeeded)
     }
 
     private func admit<Failure: AccountFailure>(

@@ -1,0 +1,42 @@
+internal import Encoding
+internal import Pipeline
+
+extension TranslatedCall {
+    /// First factors for which nothing is sent.
+    private static let silentFactors: Set<ExactText> = ["PASSWORD", "PASSWORD_SRP", "WEB_AUTHN"]
+
+    /// Whether Cognito, or a trigger of the pool, may send a code for the call. A second factor's code is left out:
+    /// after a right password it goes to the user's own address.
+    package var maySendCode: Bool {
+        switch ExactText(operation) {
+        case "InitiateAuth":
+            switch ExactText(input["AuthFlow"]?.stringValue ?? "") {
+            case "CUSTOM_AUTH": true
+            case "USER_AUTH": Self.sendsCode(input["AuthParameters"]?["PREFERRED_CHALLENGE"])
+            default: false
+            }
+        case "RespondToAuthChallenge":
+            switch ExactText(input["ChallengeName"]?.stringValue ?? "") {
+            case "SELECT_CHALLENGE": Self.sendsCode(input["ChallengeResponses"]?["ANSWER"])
+            // The set-up of an authenticator app names neither.
+            case "MFA_SETUP": ["EMAIL", "PHONE_NUMBER"].contains { input["ChallengeResponses"]?[$0] != nil }
+            default: false
+            }
+        case "UpdateUserAttributes":
+            input.contains { name, value in
+                name.foldedCase.hasSameBytes(as: "userattributes") && Self.holdsAddress(value)
+            }
+        default: false
+        }
+    }
+
+    private static func sendsCode(_ factor: JSON?) -> Bool {
+        factor?.stringValue.map { !silentFactors.contains(ExactText($0)) } ?? false
+    }
+
+    private static func holdsAddress(_ attributes: JSON) -> Bool {
+        (attributes.arrayValue ?? []).contains { attribute in
+            attribute["Name"]?.stringValue?.isOne(of: ["email", "phone_number"]) == true
+        }
+    }
+}
