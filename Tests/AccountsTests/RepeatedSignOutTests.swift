@@ -61,6 +61,30 @@ struct RepeatedSignOutTests {
         #expect(revoked.targets == [.originID("origin-1")])
     }
 
+    @Test(
+        "While a trigger fails by which the session would be known, the token does not end either",
+        arguments: ["UnexpectedLambdaException", "InvalidLambdaResponseException"])
+    func failingTrigger(type: String) async throws {
+        let fetcher = RecordedFetcher([.success(Fixture.failure(type)), Self.done])
+        #expect(await send("RevokeToken", Self.oneSession, fetcher).status == .serviceUnavailable)
+        #expect(await fetcher.operations == ["GetTokensFromRefreshToken"])
+    }
+
+    @Test(
+        "A sign-out that leaves access tokens is in the log",
+        arguments: [
+            ("UserLambdaValidationException", "PreTokenGeneration failed with error no.", true),
+            ("NotAuthorizedException", "User is disabled.", true),
+            ("NotAuthorizedException", "Refresh Token has been revoked", false),
+        ])
+    func unknownSession(type: String, message: String, isLogged: Bool) async throws {
+        let log = CapturedLog()
+        let fetcher = RecordedFetcher([.success(Fixture.failure(type, message)), Self.done])
+        let reply = await DirectCognitoTests.answer(fetcher, "RevokeToken", Self.oneSession.encoded(), log: log)
+        #expect(reply.status == .ok)
+        #expect(log.lines.contains { $0.contains("does not end the session's access tokens") } == isLogged)
+    }
+
     // MARK: Of all sessions
 
     private static let allSessions: JSONObject = [

@@ -71,9 +71,10 @@ extension DirectCognitoCalls {
         var successor: Secret?
     }
 
-    /// Nil for a token that Cognito takes no more.
+    /// Nil for a token that Cognito takes no more, or exchanges for nothing.
     ///
-    /// - Throws: where Cognito cannot be had: the app has to try again, or the access tokens would go on.
+    /// - Throws: where Cognito or a trigger of the pool fails: the app has to try again, or the access tokens would go
+    ///   on.
     private func exchange(
         _ call: TranslatedCall, of pool: DirectCognitoPool
     ) async throws(DirectCognitoRefusal) -> Exchanged? {
@@ -85,9 +86,18 @@ extension DirectCognitoCalls {
             if let claims = answer.accessClaims {
                 return Exchanged(claims: claims, successor: answer.refreshToken)
             }
-            switch answer.error?.kind {
+            guard let error = answer.error else { continue }
+            let metadata: Logger.Metadata = [
+                "pool_id": "\(pool.settings.poolID)", "error": "\(error.type)",
+            ]
+            switch error.kind {
             case .throttled: throw .tooManyRequests(after: 5, reason: .cognito(.throttled))
             case .unavailable: throw .unavailable(.cognito(.unavailable))
+            case .poolMisconfigured:
+                logger.error("a session cannot be signed out; check the pool's triggers", metadata: metadata)
+                throw .unavailable(.cognito(.poolMisconfigured))
+            case .rejectedByTrigger, .userDisabled:
+                logger.warning("a sign-out does not end the session's access tokens", metadata: metadata)
             default: break
             }
         }
