@@ -114,6 +114,7 @@ struct AuditEventTests {
 
     static let translated: [(operation: String, attribute: String?, events: [String])] = [
         ("SetUserMFAPreference", nil, ["second_factors_changed"]),
+        ("SetUserSettings", nil, ["second_factors_changed"]),
         ("VerifySoftwareToken", nil, ["second_factors_changed"]),
         ("VerifyUserAttribute", "email", ["email_changed"]),
         ("VerifyUserAttribute", "phone_number", ["phone_number_changed"]),
@@ -121,7 +122,9 @@ struct AuditEventTests {
         ("CompleteWebAuthnRegistration", nil, ["passkey_registered"]),
         ("DeleteWebAuthnCredential", nil, ["passkey_deleted"]),
         ("StartWebAuthnRegistration", nil, []), ("ListWebAuthnCredentials", nil, []), ("GetUserAuthFactors", nil, []),
-        ("ListDevices", nil, []), ("GetDevice", nil, []), ("UpdateUserAttributes", nil, ["user_changed"]),
+        ("ListDevices", nil, []), ("GetDevice", nil, []), ("ConfirmDevice", nil, []), ("ForgetDevice", nil, []),
+        ("UpdateDeviceStatus", nil, []), ("DeleteUserAttributes", nil, ["user_changed"]),
+        ("UpdateUserAttributes", nil, ["user_changed"]),
     ]
 
     @Test("A translated call has the event of what it does", arguments: translated.indices)

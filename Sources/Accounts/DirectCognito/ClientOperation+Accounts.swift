@@ -43,12 +43,17 @@ extension ClientOperation {
         "AssociateSoftwareToken": .setUpTOTP,
         "VerifySoftwareToken": .verifyTOTP,
         "SetUserMFAPreference": .setSecondFactors,
+        "SetUserSettings": .setSecondFactors,
         "GetUserAuthFactors": .secondFactors,
         "StartWebAuthnRegistration": .passkeyOptions,
         "CompleteWebAuthnRegistration": .registerPasskey,
         "ListWebAuthnCredentials": .passkeys,
         "DeleteWebAuthnCredential": .deletePasskey,
+        // Devices are no part of the profile, and change nothing in it.
+        "ConfirmDevice": .me,
+        "ForgetDevice": .me,
         "GetDevice": .me,
         "ListDevices": .me,
+        "UpdateDeviceStatus": .me,
     ]
 }
