@@ -7,8 +7,9 @@ internal import Pipeline
 /// The accounts of the steps that Cognito waits for, by digests of what it gave for them: a session, and for the proof
 /// of a password a secret block. The name in an answer says nothing about that, since the client chooses it.
 ///
-/// Held in memory for as long as Cognito takes an answer; `DirectCognitoCalls` shares them with other gateways. The capacity is more than what Cognito gives for the 6000
-/// steps a minute that the default limits let through, so that nobody pushes a step out.
+/// Held in memory for as long as Cognito takes an answer; `DirectCognitoCalls` shares them with other gateways. The
+/// capacity is more than what Cognito gives for the 6000 steps a minute that the default limits let through, so that
+/// nobody pushes a step out.
 package final class SignInSteps: Sendable {
     /// The longest that an app client can let a session live, in seconds.
     static let lifetime: Int64 = 15 * 60
