@@ -160,6 +160,31 @@ struct DirectStepTests {
         #expect(await calls.fetcher.requests.count == 4)
     }
 
+    @Test("A device's first step without a session is one of the sign-in for which Cognito has asked for the device")
+    func deviceWithoutSession() async throws {
+        let observer = RecordedCalls()
+        let calls = Calls(
+            observer,
+            [
+                Self.challenge("PASSWORD_VERIFIER", block: "1-block"), Self.challenge("DEVICE_SRP_AUTH"),
+                Self.challenge("DEVICE_PASSWORD_VERIFIER", block: "2-block"), Fixture.tokens(), Self.mismatch,
+            ])
+        let key: JSON = "eu-central-1_device-1"
+        await calls.send(Self.initiate("USER_SRP_AUTH", Fixture.email, ["DEVICE_KEY": key]))
+        await calls.send(
+            Self.respond("PASSWORD_VERIFIER", ["PASSWORD_CLAIM_SECRET_BLOCK": "1-block", "DEVICE_KEY": key]))
+        await calls.send(Self.respond("DEVICE_SRP_AUTH", ["DEVICE_KEY": key]))
+        await calls.send(
+            Self.respond("DEVICE_PASSWORD_VERIFIER", ["PASSWORD_CLAIM_SECRET_BLOCK": "2-block", "DEVICE_KEY": key]))
+        #expect(observer.entries.map(\.call.account) == [String?](repeating: Fixture.email, count: 8))
+        #expect(observer.entries.allSatisfy { $0.call.unknownStep == nil })
+        // Cognito has asked for no such device.
+        await calls.send(Self.respond("DEVICE_SRP_AUTH", ["DEVICE_KEY": "eu-central-1_device-2"]))
+        #expect(observer.entries.last?.call.unknownStep?.count == 1)
+        let other = await calls.send(Self.respond("DEVICE_SRP_AUTH", as: "eve@example.com", ["DEVICE_KEY": key]))
+        #expect(other["message"] == "Invalid session for the user.")
+    }
+
     @Test(
         "Another spelling of the same bytes is the same step",
         arguments: ["A-_bCd", "A+/bCd==", " A-/\tbCc", "A-_bCd="])

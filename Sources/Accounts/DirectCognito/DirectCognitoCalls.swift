@@ -216,7 +216,7 @@ package struct DirectCognitoCalls: Sendable {
         // Cognito asks for a new password after a right one only, in whichever flow that was given.
         next.isPasswordProven = next.isPasswordProven || call.provesPassword || answer.asksForNewPassword
         for name in answer.internalNames.exact where !next.usernames.contains(name) { next.usernames.append(name) }
-        await noteStep(next, by: read.pool.stepDigests(given: answer.output))
+        await noteStep(next, by: read.pool.stepDigests(given: answer.output, deviceKey: call.deviceKey))
         if let username = answer.internalNames.first { _ = await closedFor(&admission, as: username) }
     }
 }

@@ -5,7 +5,8 @@ internal import Locking
 internal import Pipeline
 
 /// The accounts of the steps that Cognito waits for, by digests of what it gave for them: a session, and for the proof
-/// of a password a secret block. The name in an answer says nothing about that, since the client chooses it.
+/// of a password a secret block. Where it asks for a device, the device's key counts too. The name in an answer says
+/// nothing about that, since the client chooses it.
 ///
 /// Held in memory for as long as Cognito takes an answer; `DirectCognitoCalls` shares them with other gateways. The
 /// capacity is more than what Cognito gives for the 6000 steps a minute that the default limits let through, so that

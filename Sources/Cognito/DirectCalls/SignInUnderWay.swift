@@ -22,9 +22,17 @@ package struct SignInUnderWay: Sendable, Equatable {
 }
 
 extension DirectCognitoPool {
+    private static let deviceStep = "DEVICE_SRP_AUTH"
+
     /// Digests of the step in a response of Cognito's.
-    package func stepDigests(given output: JSONObject) -> [String] {
-        [output["Session"], output["ChallengeParameters"]?["SECRET_BLOCK"]].compactMap { $0?.stringValue }.map(digest)
+    ///
+    /// - Parameter deviceKey: the device in the call.
+    package func stepDigests(given output: JSONObject, deviceKey: String? = nil) -> [String] {
+        let given = [output["Session"], output["ChallengeParameters"]?["SECRET_BLOCK"]]
+            .compactMap { $0?.stringValue }.map(digest)
+        let isOfDevice = (output["ChallengeName"]?.stringValue).hasSameBytes(as: Self.deviceStep)
+        guard isOfDevice, let deviceKey else { return given }
+        return given + [deviceDigest(deviceKey)]
     }
 
     /// Digests of the step that a call answers. Each spelling of a member counts, since whichever Cognito reads must be
@@ -35,7 +43,18 @@ extension DirectCognitoPool {
             input.filter { $0.name.foldedCase.hasSameBytes(as: "session") }
             + responses.filter { $0.name.foldedCase.hasSameBytes(as: "password_claim_secret_block") }
         // A value of another kind is known to nobody.
-        return shown.map(\.value).filter { $0 != .null }.map { digest($0.stringValue ?? "") }
+        let digests = shown.map(\.value).filter { $0 != .null }.map { digest($0.stringValue ?? "") }
+        // Older SDKs answer this step without its session.
+        guard digests.isEmpty, (input["ChallengeName"]?.stringValue).hasSameBytes(as: Self.deviceStep),
+            let deviceKey = responses["DEVICE_KEY"]?.stringValue
+        else { return digests }
+        return [deviceDigest(deviceKey)]
+    }
+
+    /// A digest of the step in which a device of the user's begins to prove itself. Cognito asks only for a device that
+    /// is the user's, so that no other sign-in is found by it.
+    private func deviceDigest(_ key: String) -> String {
+        Base64URL.encode(SHA256.hash(Array("\(settings.poolID)\0device\0\(key)".utf8)))
     }
 
     /// A digest of the characters that every Base64 decoder reads, strict or not. With another spelling of the same
