@@ -165,7 +165,7 @@ def test_the_next_client_is_served_and_nothing_is_left_over(request, start_gatew
     context = ssl.create_default_context(cafile=str(authority.pem))
 
     def is_served() -> bool:
-        with socket.create_connection(("127.0.0.1", gateway.port), timeout=10) as plain:
+        with socket.create_connection(("127.0.0.1", gateway.port), timeout=30) as plain:
             stream = context.wrap_socket(plain, server_hostname="localhost") if tls else plain
             stream.sendall(b"GET /recorded/public/careless/quick HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
             return stream.recv(12) == b"HTTP/1.1 200"

@@ -269,11 +269,11 @@ def test_the_soft_limit_of_descriptors_is_raised_to_the_hard_one(start_gateway):
 
 
 def test_streams_that_take_a_descriptor_each_leave_the_reserve(start_gateway, own_recorder):
-    gateway = start_gateway({"threads": 1, "upstreams": {"recorder": {"first_byte_timeout": "60s"}}})
+    gateway = start_gateway({"threads": 1, "upstreams": {"recorder": {"first_byte_timeout": "300s"}}})
     path, released = "/recorded/public/held", threading.Event()
 
     def hold(backend: Exchange) -> None:
-        assert released.wait(60)
+        assert released.wait(300)
         backend.respond(200)
 
     own_recorder.on(path, hold)
@@ -289,13 +289,14 @@ def test_streams_that_take_a_descriptor_each_leave_the_reserve(start_gateway, ow
             held += [(connection, connection.open(request("GET", path))) for _ in range(100)]
             wait_until(lambda: len(own_recorder.requests_to(path)) == len(held), "all requests at the backend")
         # One more may come before descriptors are counted. From then on they are closed as soon as they are accepted.
-        # The first attempt accepts 64, a quarter of the reserve, and each one after it a single connection.
+        # The first attempt accepts 64, a quarter of the reserve, and each one after it a single connection. One that
+        # was before the first makes all of them single ones, two in a second.
         ended = select.poll()
         gateway.process.signal(signal.SIGSTOP)
         for _ in range(150):
             ended.register(stack.enter_context(RawConnection(gateway.port)).socket, select.POLLIN)
         gateway.process.signal(signal.SIGCONT)
-        wait_until(lambda: len(ended.poll(0)) > 65, "the attempts after the first")
+        wait_until(lambda: len(ended.poll(0)) > 65, "the attempts after the first", seconds=60)
         assert len(ended.poll(0)) < 100
         released.set()
         assert {connection.response(stream).status for connection, stream in held} == {200}
