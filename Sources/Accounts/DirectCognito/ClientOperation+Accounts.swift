@@ -1,6 +1,7 @@
 internal import Cognito
 internal import Encoding
 internal import HTTPTypes
+internal import Pipeline
 
 extension AccountOperation {
     /// A change of attributes for which a code is sent to the new address. No endpoint has it.
