@@ -556,7 +556,7 @@ struct DirectCognitoObserverTests {
         let changed = ContactChangeTests.ChangedUsers()
         let body: JSONObject = [
             "AccessToken": .string(DirectCognitoTests.accessToken),
-            "UserAttributes": [["Name": "email", "Value": "new@example.com"]],
+            "UserAttributes": [["Name": "phone_number", "Value": "+14255550123"]],
         ]
         let reply = await DirectCognitoTests.answer(
             RecordedFetcher([answer]), "UpdateUserAttributes", body.encoded(), accountGuard: try changed.accountGuard())
