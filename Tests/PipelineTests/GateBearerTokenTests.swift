@@ -23,10 +23,22 @@ struct GateBearerTokenTests {
             ("Bearer   abc", "abc"), ("Bearer a b", "a b"), ("Bearer abc,def", "abc,def"),
             ("Bearer Bearer abc", "Bearer abc"), ("Bearer \u{212a}", "\u{212a}"),
             // Backends that split at white space find these, too.
-            ("Bearer\tabc", "abc"), ("bearer \t abc", "abc"),
+            ("Bearer\tabc", "abc"), ("bearer \t abc", "abc"), ("Bearer\u{A0}abc", "\u{A0}abc"),
         ])
     func bearer(value: String, token: String) throws {
         #expect(try self.token([value]) == token)
+    }
+
+    @Test("A byte that is none of ASCII makes no other scheme of it", arguments: [0x85, 0xA0, 0xFF] as [UInt8])
+    func byte(_ byte: UInt8) throws {
+        var request = try GateFixture.request("/", [])
+        request.headerFields.append(
+            HTTPField(name: .authorization, lenientValue: Array("Bearer".utf8) + [byte] + Array("abc".utf8)))
+        guard case .value(let value, let prefix) = BearerToken(of: request) else {
+            Issue.record("found no token")
+            return
+        }
+        #expect(value.utf8.dropFirst(prefix).elementsEqual("\u{FFFD}abc".utf8))
     }
 
     @Test(

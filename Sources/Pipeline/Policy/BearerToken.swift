@@ -41,14 +41,17 @@ package enum BearerToken: Sendable {
         return true
     }
 
-    /// The length of `Bearer` and the blanks behind it; the scheme's case does not matter (RFC 9110 §11.1). A tab is a
-    /// blank as well: backends that split at white space find a token behind it, so it must be verified.
+    /// The length of `Bearer` and the blanks behind it; the scheme's case does not matter (RFC 9110 §11.1).
+    ///
+    /// A tab is a blank as well: backends that split at white space find a token behind it, so it must be verified. So
+    /// may they behind a byte that is none of ASCII, such as Latin-1's own blank: that is taken for a part of the token,
+    /// which is refused.
     private static func prefixLength(_ value: String) -> Int? {
         let (bytes, scheme) = (value.utf8.span, "bearer".utf8.span)
         guard bytes.count > scheme.count else { return nil }
         for index in scheme.indices where bytes[index] | 0x20 != scheme[index] { return nil }
         var end = scheme.count
         while end < bytes.count, bytes[end] == UInt8(ascii: " ") || bytes[end] == UInt8(ascii: "\t") { end += 1 }
-        return end > scheme.count ? end : nil
+        return end > scheme.count || bytes[end] >= 0x80 ? end : nil
     }
 }
