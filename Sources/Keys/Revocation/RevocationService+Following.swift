@@ -96,17 +96,26 @@ extension RevocationService {
         for await _ in changes.signals() {
             do {
                 try await follow()
-                if uptime() - tidiedAt >= Self.tidyingInterval {
-                    tidiedAt = uptime()
-                    try await removeEnded()
-                }
                 report(nil)
+                await tidy()
             } catch {
                 guard !Task.isCancelled else { return }
                 report("\(error)")
             }
             // Everyone who may connect to the database may announce: all that comes meanwhile is one reading.
             do { try await Task.sleep(for: Self.shortestPause) } catch { return }
+        }
+    }
+
+    /// Forgets what has ended, from time to time.
+    private func tidy() async {
+        guard uptime() - tidiedAt >= Self.tidyingInterval else { return }
+        tidiedAt = uptime()
+        do {
+            try await removeEnded()
+        } catch {
+            guard !Task.isCancelled else { return }
+            logger.error("expired revocations are not removed", metadata: ["error": "\(error)"])
         }
     }
 
