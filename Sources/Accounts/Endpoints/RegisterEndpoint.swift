@@ -87,15 +87,15 @@ extension CognitoError {
         case .rejectedByTrigger: !TriggerRefusal(self).trigger.hasSameBytes(as: "PreSignUp")
         // The pool's quota of messages is used up.
         case .throttled: isLimitOfUser
+        // The role that sends, or a trigger that makes a message or sends it: CustomMessage, CustomEmailSender.
         case .poolMisconfigured:
-            Self.typesOfMessages.contains(ExactText(type)) && !message.asciiLowercased.holds("presignup")
+            Self.typesOfRoles.contains(ExactText(type)) || message.asciiLowercased.holds("custom")
         default: false
         }
     }
 
-    /// Faults of the pool that its code cannot be sent for.
-    private static let typesOfMessages: Set<ExactText> = [
+    private static let typesOfRoles: Set<ExactText> = [
         "InvalidSmsRoleAccessPolicyException", "InvalidSmsRoleTrustRelationshipException",
-        "InvalidEmailRoleAccessPolicyException", "UnexpectedLambdaException", "InvalidLambdaResponseException",
+        "InvalidEmailRoleAccessPolicyException",
     ]
 }
