@@ -108,6 +108,17 @@ class Stage:
     def assert_times_alike(self) -> None:
         assert_times_alike(self.times, self.groups)
 
+    def compare_times(self, sequences: list[tuple[str, ...]], rounds: int = 3) -> None:
+        """Plays the sequences, and again where a call has taken longer in one state: other work on the machine does not
+        delay the same one each time, and a difference between the states stays."""
+        for left in reversed(range(rounds)):
+            self.play(sequences)
+            try:
+                return self.assert_times_alike()
+            except AssertionError:
+                if not left:
+                    raise
+
 
 def assert_times_alike(times: Times, groups: list[list[str]]) -> None:
     """Coarse, since other work shares the machine: what would be left out is most of a password's hashing, of which
