@@ -248,32 +248,41 @@ def test_direct_calls_by_a_name_that_is_not_accepted_are_for_nobody(start, front
 def test_a_locked_account_is_locked_at_cognito_by_nobody(start, front, names_pool, flow):
     account = start(flow, ["email", "phone_number"], direct_cognito="translate")
     email, phone, sub = user_of_three_names(account, names_pool)
-    other = confirmed_user(account, names_pool)
     # The gateway has to have seen whose these are.
     assert [account.login(name, PASSWORD).status for name in (email, phone)] == [200, 200]
     lock(account, email)
     times: dict[str, list[float]] = {}
 
-    def login(name: str, password: str) -> tuple:
+    def login(name: str, password: str, state: str) -> tuple:
         began = time.monotonic()
         answer = account.login(name, password)
-        closed = f"closed, {'right' if password == PASSWORD else 'wrong'} password"
-        state = {phone: closed, other: "open"}.get(name, "nobody")
         times.setdefault(state, []).append(time.monotonic() - began)
         return shape(answer)
 
+    def quickest() -> dict[str, float]:
+        """Of each state, which other work on the machine has delayed least."""
+        return {state: min(each) for state, each in times.items()}
+
+    def are_alike() -> bool:
+        return max(quickest().values()) < 2 * min(quickest().values()) + 0.05
+
     closed = []
-    for number in range(4):
-        wrong, nobody = login(other, WRONG), login(f"nobody-{phone[1:]}-{number}@example.com", WRONG)
+    # One round is enough where nothing else is at work. Four wrong passwords lock nobody.
+    for number in range(16):
+        if number % 4 == 0:
+            if number and are_alike():
+                break
+            other = confirmed_user(account, names_pool)
+        wrong = login(other, WRONG, "open")
+        nobody = login(f"nobody-{phone[1:]}-{number}@example.com", WRONG, "nobody")
         front.calls.clear()
-        closed.append(login(phone, PASSWORD if number % 2 else WRONG))
+        password, state = (PASSWORD, "closed, right password") if number % 2 else (WRONG, "closed, wrong password")
+        closed.append(login(phone, password, state))
         assert closed[-1] == wrong == nobody and wrong[0] == 401
         assert front.calls and all(name.endswith("@gatehouse.invalid") or len(name) == 36 for name in names_asked(front))
         assert not {email, phone, sub} & names_asked(front)
-    # The quickest of each, which other work on the machine has delayed least.
-    quickest = {state: min(each) for state, each in times.items()}
-    print(flow, {state: f"{seconds * 1000:.1f} ms" for state, seconds in quickest.items()})
-    assert max(quickest.values()) < 2 * min(quickest.values()) + 0.05, quickest
+    print(flow, {state: f"{seconds * 1000:.1f} ms" for state, seconds in quickest().items()})
+    assert are_alike(), quickest()
 
     # Nor by direct calls.
     client = cognito_client(f"http://127.0.0.1:{account.port}")
