@@ -17,7 +17,7 @@ struct OutboxTests {
     let clock = MillisecondClock()
 
     func records() throws -> StoredOutbox {
-        let store = try Store(path: ":memory:", migrations: GatewayStore.migrations)
+        let store = try Store(path: ":memory:", migrations: GatewayStore.migrations, queueing: .seconds(120))
         try store.followPruningClock(now: clock.now / 1000) { [clock] in clock.uptime }
         return StoredOutbox(store)
     }

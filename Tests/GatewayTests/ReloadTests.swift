@@ -171,16 +171,16 @@ struct ReloadTests {
         let looks = (0..<4).map { _ in Task { await requests.askForLooks(every: .zero) } }
         let (ends, end) = AsyncStream.makeStream(of: Bool.self)
         Task {
-            for _ in 0..<2000 { _ = await requests.askAndWait() }
+            for _ in 0..<500 { _ = await requests.askAndWait() }
             end.yield(true)
         }
         let limit = Task {
-            try await Task.sleep(for: .seconds(240))
+            try await Task.sleep(for: .seconds(120))
             end.yield(false)
         }
         var iterator = ends.makeAsyncIterator()
         let isAnswered = await iterator.next()
-        #expect(isAnswered == true, "somebody still waits after 240 s")
+        #expect(isAnswered == true, "somebody still waits after 120 s")
         limit.cancel()
         for look in looks { look.cancel() }
         requests.finish()
