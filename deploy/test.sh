@@ -78,6 +78,9 @@ skipped=0
 # The names of what failed, a line each: they are printed at the end, where they are found in a long log.
 failures=$results/failures
 : >"$failures"
+# Likewise of the end-to-end tests that passed only when they ran once more, by themselves.
+repeated=$results/repeated
+: >"$repeated"
 
 # count PASSED FAILED [SKIPPED]
 count() {
@@ -144,16 +147,32 @@ end_to_end_tests() {
 import sys
 import xml.etree.ElementTree as tree
 
-suites = [suite for report in sys.argv[1:] for suite in tree.parse(report).getroot().iter("testsuite")]
+
+def suites_of(again: bool) -> list:
+    reports = [report for report in sys.argv[1:] if report.endswith("-again.xml") == again]
+    return [suite for report in reports for suite in tree.parse(report).getroot().iter("testsuite")]
+
+
+def names(suites: list, failing: bool) -> set[str]:
+    cases = [case for suite in suites for case in suite.iter("testcase")]
+    broken = {f"{each.get('classname')}.{each.get('name')}" for each in cases
+              if each.find("failure") is not None or each.find("error") is not None}
+    return broken if failing else {f"{each.get('classname')}.{each.get('name')}" for each in cases} - broken
+
+
 total = failed = skipped = 0
-for suite in suites:
+for suite in suites_of(False):
     total += int(suite.get("tests"))
     failed += int(suite.get("failures")) + int(suite.get("errors"))
     skipped += int(suite.get("skipped"))
+broken = names(suites_of(False), True)
+passed_alone = broken & names(suites_of(True), False)
+failed -= len(passed_alone)
 print(total - failed - skipped, failed, skipped)
-for case in (case for suite in suites for case in suite.iter("testcase")):
-    if case.find("failure") is not None or case.find("error") is not None:
-        print(f"{case.get('classname')}.{case.get('name')}", file=sys.stderr)
+with open(sys.argv[1].rpartition("/")[0] + "/passed-alone", "w") as names_of_alone:
+    names_of_alone.writelines(f"{name}\n" for name in sorted(passed_alone))
+for name in sorted(broken - passed_alone):
+    print(name, file=sys.stderr)
 PYTHON
     ) 2>>"$failures" || counts=
     if [ -z "$counts" ] || [[ "$counts" = "0 0 "* ]]; then
@@ -161,6 +180,7 @@ PYTHON
         count 0 1
         return
     fi
+    cat "$results/end-to-end/passed-alone" >>"$repeated"
     # shellcheck disable=SC2086 # three numbers
     set -- $counts
     if [ "$status" != 0 ] && [ "$2" = 0 ]; then
@@ -240,6 +260,10 @@ for sanitizer in "${sanitizers[@]}"; do
     single Tests/Sanitize/run.sh "$sanitizer" end-to-end
 done
 
+if [ -s "$repeated" ]; then
+    headline failed at first, passed by themselves
+    cat "$repeated"
+fi
 if [ -s "$failures" ]; then
     headline failed
     head -100 "$failures"
