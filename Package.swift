@@ -278,6 +278,11 @@ let package = Package(
             name: "client-benchmark", dependencies: ["GatehouseClient"], path: "Tests/ClientBenchmark",
             swiftSettings: strict),
 
+        // No test: the least that a request costs on SwiftNIO, for deploy/loadtest/floor.sh.
+        .executableTarget(
+            name: "floor-benchmark", dependencies: [nio("NIOCore"), nio("NIOPosix")], path: "Tests/FloorBenchmark",
+            swiftSettings: strict),
+
         // Numbers of chance that are the same in every run, for tests.
         .target(name: "SeededRandom", path: "Tests/SeededRandom", swiftSettings: safe),
 
