@@ -42,10 +42,26 @@ struct GateBearerTokenTests {
     }
 
     @Test(
+        "Before the scheme such a byte makes the whole value a token, which no signature fits",
+        arguments: [[0x85], [0xA0], [0xFF], [0xC2, 0xA0], [0xA0, 0x20], [0xA0, 0x09, 0xA0]] as [[UInt8]])
+    func byteBefore(_ bytes: [UInt8]) throws {
+        var request = try GateFixture.request("/", [])
+        request.headerFields.append(
+            HTTPField(name: .authorization, lenientValue: bytes + Array("Bearer abc".utf8)))
+        guard case .value(let value, let prefix) = BearerToken(of: request) else {
+            Issue.record("found no token")
+            return
+        }
+        let token = value.utf8.dropFirst(prefix)
+        #expect((token.first ?? 0) >= 0x80 && token.suffix(10).elementsEqual("Bearer abc".utf8))
+    }
+
+    @Test(
         "Anything else is no bearer token",
         arguments: [
             "", "Bearer", "bearer", "Bear abc", "Bearerabc", "Bearer;abc", "Bearer:abc", "Bearer,abc", "Basic abc",
             "Digest Bearer abc", "\"Bearer\" abc", "Token abc", "B\u{45}arers abc", "\u{412}earer abc",
+            "\u{A0}", "\u{A0}Bearer", "\u{A0}Basic abc", "\u{A0}Bearerabc",
         ])
     func others(value: String) throws {
         #expect(try token([value]) == nil)

@@ -45,13 +45,18 @@ package enum BearerToken: Sendable {
     ///
     /// A tab is a blank as well: backends that split at white space find a token behind it, so it must be verified. So
     /// may they behind a byte that is none of ASCII, such as Latin-1's own blank: that is taken for a part of the token,
-    /// which is refused.
+    /// which is refused. Before the scheme it makes the whole value a token, which is refused likewise.
     private static func prefixLength(_ value: String) -> Int? {
         let (bytes, scheme) = (value.utf8.span, "bearer".utf8.span)
-        guard bytes.count > scheme.count else { return nil }
-        for index in scheme.indices where bytes[index] | 0x20 != scheme[index] { return nil }
-        var end = scheme.count
-        while end < bytes.count, bytes[end] == UInt8(ascii: " ") || bytes[end] == UInt8(ascii: "\t") { end += 1 }
-        return end > scheme.count || bytes[end] >= 0x80 ? end : nil
+        var start = 0
+        while start < bytes.count, bytes[start] >= 0x80 || isBlank(bytes[start]) { start += 1 }
+        guard bytes.count > start + scheme.count else { return nil }
+        for index in scheme.indices where bytes[start + index] | 0x20 != scheme[index] { return nil }
+        var end = start + scheme.count
+        while end < bytes.count, isBlank(bytes[end]) { end += 1 }
+        guard end > start + scheme.count || bytes[end] >= 0x80 else { return nil }
+        return start == 0 ? end : 0
     }
+
+    private static func isBlank(_ byte: UInt8) -> Bool { byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
 }
