@@ -171,6 +171,28 @@ struct AccountCallTests {
         }
     }
 
+    @Test("So it is with a refresh token beside it, sealed or Cognito's own", arguments: [true, false])
+    func logoutNotStored(withSealed: Bool) async throws {
+        let records = try Fixture.records()
+        let sessions = RefreshSessions(
+            records: records, poolID: Fixture.poolID, keys: try Fixture.ring(), now: { Fixture.now })
+        try await sessions.begin(Fixture.sealed, Fixture.sealedText(), on: nil)
+        _ = try await sessions.endAll(of: Fixture.username)
+        for (hasUnstored, status) in [(true, 503), (false, 204)] {
+            let foreign = Fixture.failure("NotAuthorizedException", "Invalid Refresh Token")
+            let accounts = try Fixture.accounts(
+                RepeatingFetcher([.success(foreign)]), settings: TakeoverTests.settings(), records: records,
+                hasUnstored: { hasUnstored })
+            let token = withSealed ? try Fixture.sealedText() : Secret(TakeoverTests.raw)
+            var request = Fixture.request(
+                .logout, ["refresh_token": .string(token.exposeText()), "all_devices": .bool(withSealed)])
+            request.endedToken = .revoked(Fixture.identity())
+            let answer = await accounts.answer(request)
+            #expect(answer.status.code == status)
+            #expect(answer.reason?.code == (hasUnstored ? "not-revoked" : nil))
+        }
+    }
+
     @Test(
         "A session of the pool's other app client that the user ends, ends at Cognito by that client's secret",
         arguments: [(.endOtherSessions, "origin-2"), (.logout, "origin-1")] as [(AccountOperation, String)])

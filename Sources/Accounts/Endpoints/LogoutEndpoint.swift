@@ -59,6 +59,15 @@ struct LogoutEndpoint: AccountEndpoint {
     func perform(
         _ accounts: CognitoAccounts, _ request: AccountRequest, _ admission: inout Admission
     ) async throws(Refusal) -> AccountAnswer {
+        let answer = try await signOut(accounts, request, &admission)
+        // It repeats a call, whose revocation may hold in memory alone.
+        if case .some = revokedSubject, accounts.hasUnstored() { throw CognitoAccounts.notRevoked }
+        return answer
+    }
+
+    private func signOut(
+        _ accounts: CognitoAccounts, _ request: AccountRequest, _ admission: inout Admission
+    ) async throws(Refusal) -> AccountAnswer {
         if allDevices, caller == nil, hasRefreshToken {
             return .done(subject: try await accounts.signOutEverywhere(with: sealed, request))
         }
@@ -68,11 +77,9 @@ struct LogoutEndpoint: AccountEndpoint {
             return .done(subject: caller?.subject ?? record?.subject)
         }
         guard let subject = caller?.subject ?? sealed?.subject else {
-            if let revokedSubject {
+            if let revokedSubject, allDevices {
                 let revoked = Refusal.tokenInvalid(reason: .token(.revoked))
-                if allDevices { try await accounts.checkSignedOut(revokedSubject, else: revoked, request) }
-                // Repeats a call whose revocation holds in memory alone.
-                guard !accounts.hasUnstored() else { throw CognitoAccounts.notRevoked }
+                try await accounts.checkSignedOut(revokedSubject, else: revoked, request)
             }
             return .done()
         }
