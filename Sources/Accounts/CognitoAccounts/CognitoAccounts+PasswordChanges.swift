@@ -112,7 +112,7 @@ package final class LeftOverSessions: Sendable {
     /// Until cancelled; at first at once, for what the process before has left.
     package func run() async {
         while !Task.isCancelled {
-            for each in accounts {
+            for each in accounts where !Task.isCancelled {
                 // In a task of its own: a reload must not leave it half-done.
                 await Task { await each.endLeftOverSessions() }.value
             }

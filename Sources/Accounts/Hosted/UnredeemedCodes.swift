@@ -21,10 +21,7 @@ package final class UnredeemedCodes: Sendable {
     /// Until cancelled; at first at once, since codes can have ended while nothing ran.
     package func run() async {
         while !Task.isCancelled {
-            for each in accounts {
-                // In a task of its own: a reload must not leave it half-done.
-                await Task { await each.endUnredeemed() }.value
-            }
+            for each in accounts where !Task.isCancelled { await each.endUnredeemed() }
             do {
                 try await Task.sleep(for: Self.interval)
             } catch {
@@ -42,21 +39,28 @@ extension CognitoAccounts {
     /// Ends the sign-ins whose codes have ended without use. Each is tried once, and nothing depends on it.
     func endUnredeemed() async {
         guard let hosted else { return }
-        var (count, isReachable) = (0, true)
+        var (count, ended) = (0, 0)
         repeat {
-            let results: [[UInt8]]
-            do {
-                results = try await hosted.codes.takeUnused(
-                    poolID: settings.poolID, now: now(), limit: Self.unredeemedAtOnce)
-            } catch {
-                return logger.debug(
-                    "unredeemed authorization codes cannot be read",
-                    metadata: ["pool_id": "\(settings.poolID)", "error": "\(error)"])
-            }
-            for result in results where isReachable { isReachable = await endUnredeemed(result) }
-            count += results.count
-            guard results.count == Self.unredeemedAtOnce else { return }
-        } while isReachable && count < Self.maximumUnredeemed
+            // In a task of its own: a reload or a stop must not leave what has been taken half-done.
+            ended = await Task { await endSomeUnredeemed(hosted) }.value
+            count += ended
+        } while ended == Self.unredeemedAtOnce && count < Self.maximumUnredeemed && !Task.isCancelled
+    }
+
+    /// - Returns: how many there were; 0 where the store or Cognito cannot be asked.
+    private func endSomeUnredeemed(_ hosted: HostedSignIn) async -> Int {
+        let results: [[UInt8]]
+        do {
+            results = try await hosted.codes.takeUnused(
+                poolID: settings.poolID, now: now(), limit: Self.unredeemedAtOnce)
+        } catch {
+            logger.debug(
+                "unredeemed authorization codes cannot be read",
+                metadata: ["pool_id": "\(settings.poolID)", "error": "\(error)"])
+            return 0
+        }
+        for result in results where await !endUnredeemed(result) { return 0 }
+        return results.count
     }
 
     /// - Returns: whether Cognito can be asked.
