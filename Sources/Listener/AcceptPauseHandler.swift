@@ -31,7 +31,7 @@ final class AcceptPauseHandler: ChannelInboundHandler {
     ///   - makeRoom: called at each pause.
     init(reserve: Int, makeRoom: @escaping () -> Void) {
         self.reserve = DescriptorReserve(size: reserve)
-        self.burst = UInt(max(1, reserve / 4))
+        burst = UInt(max(1, self.reserve.count / 4))
         self.makeRoom = makeRoom
     }
 

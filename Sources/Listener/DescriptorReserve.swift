@@ -18,6 +18,17 @@ struct DescriptorReserve {
 
     init(size: Int) { self.size = rlim_t(clamping: size) }
 
+    /// How many they are by the limit of this moment.
+    var count: Int {
+        var limit = rlimit()
+        guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else {
+            return Int(clamping: size)
+        }
+        return Int(clamping: count(of: limit.rlim_cur))
+    }
+
+    private func count(of limit: rlim_t) -> rlim_t { min(limit, Self.usualLimit) * size / Self.usualLimit }
+
     /// Whether none of them is in use, as far as can be told without counting at each connection, which takes the
     /// kernel microseconds.
     mutating func isFree() -> Bool {
@@ -35,7 +46,7 @@ struct DescriptorReserve {
 
     /// How many descriptors are left for clients; negative where some of the reserve are in use.
     private func left(of limit: rlim_t) -> Int {
-        let forClients = Int(clamping: limit - min(limit, Self.usualLimit) * size / Self.usualLimit)
+        let forClients = Int(clamping: limit - count(of: limit))
         if let inUse = Self.inUse { return forClients - inUse }
         // The kernel gives out the lowest free number (POSIX.1-2024, open), so one that is opened for a moment shows how
         // many are left. One below it that is being closed by another thread makes that too many.
