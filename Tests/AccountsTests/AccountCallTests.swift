@@ -463,6 +463,13 @@ struct AccountCallTests {
             (.resendCode, "CodeDeliveryFailureException", "", 202, nil),
             (.resendCode, "UserLambdaValidationException", "", 403, "UserLambdaValidationException"),
             (.resendCode, "TooManyRequestsException", "", 429, "TooManyRequestsException"),
+            (.resendCode, "InvalidEmailRoleAccessPolicyException", "", 202, nil),
+            (.forgotPassword, "InvalidSmsRoleAccessPolicyException", "", 202, nil),
+            (.forgotPassword, "UnexpectedLambdaException", "CustomMessage invocation failed.", 202, nil),
+            (
+                .forgotPassword, "UnexpectedLambdaException", "PreSignUp invocation failed.", 503,
+                "IdentityProviderUnavailableException"
+            ),
             (.forgotPassword, "UserNotFoundException", "", 202, nil),
             (.forgotPassword, "InvalidParameterException", "no verified email", 202, nil),
             (.forgotPassword, "NotAuthorizedException", "User is disabled.", 202, nil),
@@ -516,8 +523,10 @@ struct AccountCallTests {
         if !message.isEmpty { #expect(!answer.text.contains(message), "Cognito's words stay inside") }
         #expect((answer.headers[.wwwAuthenticate] != nil) == (status == 401))
         #expect((answer.headers[.retryAfter] != nil) == (status == 429 || status == 503))
+        // The pool's own faults are logged as errors, also where the response must not show them.
         let isMisconfigured =
             status == 503 && !["InternalErrorException", "CodeDeliveryFailureException"].contains(type)
+            || type.hasSuffix("RoleAccessPolicyException") || message.hasPrefix("CustomMessage")
         #expect(log.lines.contains { $0.hasPrefix("error ") } == isMisconfigured, "\(log.lines)")
     }
 

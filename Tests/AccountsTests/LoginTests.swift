@@ -112,6 +112,27 @@ struct LoginTests {
         #expect(await none.answer(Fixture.login(["password": .null])).status == .unprocessableContent)
     }
 
+    @Test(
+        "A sign-in whose code cannot be sent looks like one of a name that is not known",
+        arguments: [
+            ("CodeDeliveryFailureException", ""), ("InvalidSmsRoleAccessPolicyException", ""),
+            ("UnexpectedLambdaException", "CustomEmailSender invocation failed."),
+        ])
+    func undeliveredCode(type: String, message: String) async throws {
+        var settings = Fixture.settings()
+        settings.choice.factors = [.email, .sms]
+        func login(_ failure: FetchResponse) async throws -> AccountAnswer {
+            try await Fixture.accounts(RecordedFetcher(failure), settings: settings)
+                .answer(Fixture.login(["password": .null, "factor": "EMAIL_OTP"]))
+        }
+        let unknown = try await login(Fixture.failure("UserNotFoundException", "User does not exist."))
+        let undelivered = try await login(Fixture.failure(type, message))
+        #expect(undelivered.status == .accepted && unknown.status == .accepted)
+        #expect(undelivered.json["challenge"] == unknown.json["challenge"])
+        #expect(undelivered.json["parameters"] == unknown.json["parameters"])
+        #expect(undelivered.headers == unknown.headers)
+    }
+
     @Test("A challenge is 202 with what the client needs to answer it")
     func challenge() async throws {
         let asked: JSON = [

@@ -20,7 +20,7 @@ extension CognitoAccounts {
             // Cognito's limits are for those who are there.
             case .throttled where error.isLimitOfUser: break
             // So is a message that cannot be sent, which the log tells.
-            case .deliveryFailed: _ = refusal(of: error, at: .delivery, request)
+            case _ where error.isOfMessage: _ = refusal(of: error, at: .delivery, request)
             // So is a trigger that refuses one.
             case .rejectedByTrigger where settings.concealsExistingUsers: break
             // Nobody to send it to: no such user, no proven address, or one who needs none.
@@ -33,6 +33,26 @@ extension CognitoAccounts {
         if settings.concealsExistingUsers { output = [:] }
         return AccountAnswer(.accepted, ["delivery": CodeDelivery(output, account: email).json])
     }
+}
+
+extension CognitoError {
+    /// Whether Cognito could not send a message. It sends them to users who are there only.
+    var isOfMessage: Bool {
+        switch kind {
+        case .deliveryFailed: true
+        // The pool's quota of messages is used up.
+        case .throttled: isLimitOfUser
+        // The role that sends, or a trigger that makes a message or sends it: CustomMessage, CustomEmailSender.
+        case .poolMisconfigured:
+            Self.typesOfRoles.contains(ExactText(type)) || message.asciiLowercased.holds("custom")
+        default: false
+        }
+    }
+
+    private static let typesOfRoles: Set<ExactText> = [
+        "InvalidSmsRoleAccessPolicyException", "InvalidSmsRoleTrustRelationshipException",
+        "InvalidEmailRoleAccessPolicyException",
+    ]
 }
 
 /// Where a code was sent, masked.

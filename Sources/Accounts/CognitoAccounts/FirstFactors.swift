@@ -95,8 +95,10 @@ extension CognitoAccounts {
             let answer = try await authenticator.choose(factor.rawValue, &attempt)
             if case .challenge(let challenge) = answer { asked = challenge }
         } catch {
-            guard error.isOfAccount || error.kind == .rejectedByTrigger else {
-                throw refusal(of: error, at: .firstFactor, request)
+            if !error.isOfAccount, error.kind != .rejectedByTrigger {
+                // Its log is for the operator also where the response must not show it.
+                let refusal = refusal(of: error, at: .firstFactor, request)
+                guard factor != .passkey, error.isOfMessage else { throw refusal }
             }
         }
         var proof = SealedChallenge.Proof.missing

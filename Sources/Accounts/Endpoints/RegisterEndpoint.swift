@@ -82,20 +82,10 @@ extension CognitoError {
     /// Whether SignUp gives it for taken addresses only, or for free ones only.
     fileprivate var tellsWhetherRegistered: Bool {
         switch kind {
-        case .usernameExists, .deliveryFailed: true
+        case .usernameExists: true
         // The trigger before a registration is the pool's own check of it, whose refusal the user must see.
         case .rejectedByTrigger: !TriggerRefusal(self).trigger.hasSameBytes(as: "PreSignUp")
-        // The pool's quota of messages is used up.
-        case .throttled: isLimitOfUser
-        // The role that sends, or a trigger that makes a message or sends it: CustomMessage, CustomEmailSender.
-        case .poolMisconfigured:
-            Self.typesOfRoles.contains(ExactText(type)) || message.asciiLowercased.holds("custom")
-        default: false
+        default: isOfMessage
         }
     }
-
-    private static let typesOfRoles: Set<ExactText> = [
-        "InvalidSmsRoleAccessPolicyException", "InvalidSmsRoleTrustRelationshipException",
-        "InvalidEmailRoleAccessPolicyException",
-    ]
 }
