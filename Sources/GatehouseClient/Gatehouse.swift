@@ -74,10 +74,7 @@ public actor Gatehouse {
         }
     }
 
-    private func forgetObserver(_ id: UUID) {
-        stateObservers[id] = nil
-        eventObservers[id] = nil
-    }
+    private func forgetObserver(_ id: UUID) { (stateObservers[id], eventObservers[id]) = (nil, nil) }
 
     func become(_ new: SessionState) {
         guard new != state else { return }

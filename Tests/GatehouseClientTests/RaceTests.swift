@@ -220,6 +220,36 @@ struct RaceTests {
         #expect(scene.refreshes == 1)
     }
 
+    @Test("A user whom another process has changed stays changed when this one refreshes")
+    func changedUserElsewhere() async throws {
+        let scene = Scene()
+        let (app, appExtension) = (try await scene.signedIn(), scene.client())
+        await appExtension.restore()
+        try await app.update(name: "Ada King")
+        try await appExtension.refresh()
+        #expect(await appExtension.state.user?.name == "Ada King")
+        #expect(storedMembers(try await scene.store.read())?["user"]?["name"]?.text == "Ada King")
+        #expect(scene.refreshes == 1)
+    }
+
+    @Test("A user who is changed with a token that another process has replaced is stored, and its tokens stay")
+    func changedUserWithOldToken() async throws {
+        let scene = Scene()
+        let (app, appExtension) = (try await scene.signedIn(), scene.client())
+        await appExtension.restore()
+        try await appExtension.refresh()
+        let refreshed = storedMembers(try await scene.store.read())
+        try await app.update(name: "Ada King")
+        let stored = storedMembers(try await scene.store.read())
+        #expect(stored?["user"]?["name"]?.text == "Ada King")
+        #expect(stored?["refreshToken"]?.text != nil && stored?["refreshToken"] == refreshed?["refreshToken"])
+        #expect(await scene.client().restore().user?.name == "Ada King")
+        for client in [app, appExtension] {
+            try await client.refresh()
+            #expect(await client.state.user?.name == "Ada King")
+        }
+    }
+
     @Test("A user who is changed while new tokens are being stored stays changed", arguments: [false, true])
     func changedUserWhileStoring(_ isWritten: Bool) async throws {
         let store = HeldStore()

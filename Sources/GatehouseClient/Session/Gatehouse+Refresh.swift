@@ -103,11 +103,11 @@ extension Gatehouse {
         if over.contains(session.generation) { throw await replacedElsewhere(found) }
         if found == stored { return nil }
         let decoded = Self.decoded(found)
-        guard let other = decoded?.session, other.generation == session.generation else {
+        guard var other = decoded?.session, other.generation == session.generation else {
             throw await replacedElsewhere(found)
         }
-        stored = found
-        item = decoded
+        mergeUser(&other)
+        (stored, item) = (found, decoded)
         guard other.renewal != session.renewal || other.accessToken != session.accessToken else { return nil }
         use(other)
         return other

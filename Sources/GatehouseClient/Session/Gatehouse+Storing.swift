@@ -26,9 +26,7 @@ extension Gatehouse {
     }
 
     /// Whether the session in use is of a sign-in that the store does not have.
-    var isUnstoredSignIn: Bool {
-        unstored.map { $0.sent == nil && $0.generation == session?.generation } ?? false
-    }
+    var isUnstoredSignIn: Bool { unstored.map { $0.sent == nil && $0.generation == session?.generation } ?? false }
 
     /// Stores what could not be stored when it came, as far as the store works by now.
     func storeUnstored() async {
@@ -65,21 +63,30 @@ extension Gatehouse {
             if let sent {
                 let decoded = Self.decoded(found)
                 guard var other = decoded?.session, other.generation == new.generation else { return .replaced(found) }
-                if let session, session.generation == new.generation {
-                    // A change of the user stays: this process's, or else the other one's.
-                    if session.user != item?.session?.user { other.user = session.user }
-                    self.session?.user = other.user
-                    become(.signedIn(other.user, isFresh: remaining(session) > 0))
-                }
+                mergeUser(&other)
                 item = decoded
                 if other.renewal != sent, other.renewal != new.renewal, other.expiresAt >= new.expiresAt {
                     stored = found
+                    // With this process's change of the user. If that fails, the next refresh stores it.
+                    if var kept = decoded, other.user != kept.session?.user {
+                        kept.session = other
+                        let data = try Self.encoded(kept)
+                        if (try? await store.replace(found, with: data)) == true { (stored, item) = (data, kept) }
+                    }
                     return .overtaken(other)
                 }
             }
             stored = found
         }
         throw StoreFailure.failed("others write at the same time")
+    }
+
+    /// Keeps a change of the user: this process's, or else that of the one that has stored `other`.
+    func mergeUser(_ other: inout StoredSession) {
+        guard let session, session.generation == other.generation else { return }
+        if session.user != item?.session?.user { other.user = session.user }
+        self.session?.user = other.user
+        become(.signedIn(other.user, isFresh: remaining(session) > 0))
     }
 
     static func encoded(_ item: StoredItem) throws -> Data {

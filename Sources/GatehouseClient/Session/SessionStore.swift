@@ -19,9 +19,7 @@ public protocol SessionStore: Sendable {
     var signOuts: (any SessionStore)? { get }
 }
 
-extension SessionStore {
-    public var signOuts: (any SessionStore)? { nil }
-}
+extension SessionStore { public var signOuts: (any SessionStore)? { nil } }
 
 /// Why a store could not be read or written.
 public enum StoreFailure: Error, Sendable, Hashable {

@@ -6,9 +6,7 @@ public struct Secret: Sendable, Hashable, Codable, CustomStringConvertible, Cust
 
     public init(_ text: String) { self.text = text }
 
-    public init(from decoder: any Decoder) throws {
-        text = try decoder.singleValueContainer().decode(String.self)
-    }
+    public init(from decoder: any Decoder) throws { text = try decoder.singleValueContainer().decode(String.self) }
 
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
