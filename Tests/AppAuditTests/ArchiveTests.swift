@@ -87,6 +87,24 @@ struct ArchiveTests {
         #expect(result.findings.map(\.path) == ["app.apk!/b.json"])
     }
 
+    @Test("A large entry that no rule is about is passed over; a large program is reported", arguments: [true, false])
+    func largeEntries(isOverTotal: Bool) {
+        var limits = ArchiveLimits()
+        if isOverTotal { limits.maximumTotalBytes = 1 << 18 } else { limits.maximumEntryBytes = 1 << 18 }
+        let film = [UInt8](repeating: 1, count: 1 << 19)
+        for isDeflated in [true, false] {
+            func report(_ name: String, _ contents: [UInt8]) -> AuditReport {
+                let entry = Entry(name, contents)
+                return self.report(ZipBuilder(isDeflated ? entry.inBlocks() : entry).bytes, limits: limits)
+            }
+            #expect(report("assets/film.pak", film).notRead.isEmpty)
+            let error: ArchiveError = isOverTotal ? .totalTooLarge : .entryTooLarge
+            let program = [0xCF, 0xFA, 0xED, 0xFE] + film
+            #expect(report("Acme.app/Acme", program).notRead.map(\.reason) == [.archive(error)])
+            #expect(report("assets/film.json", film).notRead.map(\.reason) == [.archive(error)])
+        }
+    }
+
     @Test(
         "An entry whose path leads out is reported and not read",
         arguments: ["../a.json", "a/../../a.json", "/a.json", "a\\b.json"])

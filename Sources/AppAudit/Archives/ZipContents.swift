@@ -14,13 +14,13 @@ struct ZipContents {
         (self.entry, self.archive, self.limits) = (entry, archive, limits)
     }
 
-    /// Calls `body` with one piece after the other until it returns false. The checksum is compared at the end.
+    /// Calls `body` with one piece after the other until it returns false. The checksum is compared at the end. Of an
+    /// entry that is too large it gets the first piece: that may show that the rest is not wanted.
     ///
     /// - Parameter budget: the bytes that the archive may still expand to.
     func forEachPiece(budget: inout Int, _ body: ([UInt8]) -> Bool) throws(ArchiveError) {
         guard !entry.isEncrypted else { throw .encrypted }
-        guard entry.size <= limits.maximumEntryBytes else { throw .entryTooLarge }
-        guard entry.size <= budget else { throw .totalTooLarge }
+        guard budget >= min(entry.size, Self.pieceSize) else { throw .totalTooLarge }
         let stored = try storedRange()
         switch entry.method {
         case 0:
@@ -29,6 +29,14 @@ struct ZipContents {
         case 8: try expand(stored, &budget, body)
         default: throw .unknownMethod
         }
+    }
+
+    /// Why no more than the first piece is read; nil where all of it is.
+    ///
+    /// - Parameter budget: as it was before that piece.
+    private func excess(_ budget: Int) -> ArchiveError? {
+        if entry.size > limits.maximumEntryBytes { return .entryTooLarge }
+        return entry.size > budget ? .totalTooLarge : nil
     }
 
     /// The range of the entry's stored bytes. Its own header must agree with the directory (APPNOTE, 4.3.7).
@@ -48,11 +56,13 @@ struct ZipContents {
         _ stored: Range<Int>, _ budget: inout Int, _ body: ([UInt8]) -> Bool
     ) throws(ArchiveError) {
         var checksum: UInt = 0
+        let excess = excess(budget)
         for range in Self.pieces(of: stored) {
             guard let piece = archive.read(range) else { throw .unreadable }
             budget -= piece.count
             checksum = CyclicRedundancyCheck.continued(checksum, piece)
             guard body(piece) else { return }
+            if let excess { throw excess }
         }
         guard UInt32(truncatingIfNeeded: checksum) == entry.crc32 else { throw .damaged }
     }
@@ -61,6 +71,7 @@ struct ZipContents {
         _ stored: Range<Int>, _ budget: inout Int, _ body: ([UInt8]) -> Bool
     ) throws(ArchiveError) {
         var done = 0
+        let excess = excess(budget)
         do {
             var inflater = try Inflater()
             for range in Self.pieces(of: stored) {
@@ -73,6 +84,7 @@ struct ZipContents {
                     budget -= piece.count
                     try checkSize(done)
                     guard body(piece) else { return }
+                    if let excess { throw excess }
                 }
             }
             guard inflater.isAtEnd, done == entry.size, inflater.crc32 == entry.crc32 else {
