@@ -27,6 +27,8 @@ package final class CertificateService: Sendable {
         var pausesUntil: Int64 = 0
         var obtained: Int64 = 0
         var failed: Int64 = 0
+
+        mutating func storageWorks() { (error, failingSince, storageFailures) = (nil, nil, 0) }
     }
 
     package let order: CertificateOrder
@@ -97,7 +99,8 @@ package final class CertificateService: Sendable {
         let known = usable
         state.withLock { state in
             (state.known, state.isRead) = (known, true)
-            (state.error, state.failingSince) = (nil, nil)
+            // Reading says nothing about whether the end of an order can be stored.
+            if state.storageFailures == 0 { state.storageWorks() }
         }
         publishPending()
     }
@@ -154,14 +157,16 @@ package final class CertificateService: Sendable {
         do {
             if storage.isShared || !state.withLock({ $0.isRead }) { adopt(try await storage.read()) }
             publishPending()
-            guard !due().isEmpty, !isPaused else { return }
+            // Where nothing is due, others have stored it, or nothing has to be.
+            guard !due().isEmpty else { return state.withLock { $0.storageWorks() } }
+            guard !isPaused else { return }
             guard try await storage.lease(to: holder, seconds: Self.leaseLength) else { return }
             // A file too: the service that a reload has replaced may have stored a certificate since.
             adopt(try await storage.read())
             let failures = state.withLock { $0.storageFailures }
             await orderAll()
-            // A lease, or the lookups of others, say nothing about whether an order's end can be stored.
-            state.withLock { if $0.storageFailures == failures { $0.storageFailures = 0 } }
+            // A lease says as little about it as reading does.
+            state.withLock { if $0.storageFailures == failures { $0.storageWorks() } }
             try await storage.endLease(of: holder)
         } catch {
             // Nothing was ordered, or all of it is stored.

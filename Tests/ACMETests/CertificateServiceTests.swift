@@ -1,6 +1,7 @@
 import Cryptography
 import Foundation
 import HTTPClient
+import Synchronization
 import TestSupport
 import Testing
 
@@ -39,4 +40,55 @@ struct CertificateServiceTests {
         #expect(service.certificates.map(\.obtainedAt) == [now])
         #expect(service.due().isEmpty)
     }
+
+    @Test("While nothing can be stored, the standing says since when, whatever can be read meanwhile")
+    func unwritable() async throws {
+        let storage = ReadOnlyStorage()
+        let start: Int64 = 1_700_000_000
+        let time = Mutex(start)
+        let service = CertificateService(
+            CertificateOrder(directory: Self.directory, contacts: [], challenge: .http, names: ["a.test"]),
+            storage: storage, fetcher: RecordedFetcher(), logger: CapturedLog().logger,
+            now: { time.withLock { $0 } }, canServe: { _, _ in true }, publish: { _ in })
+        try await service.prepare()
+        var since: [Int64?] = []
+        for _ in 0..<4 {
+            await service.look()
+            since.append(service.standings.first?.failingSince)
+            #expect(service.standings.first?.error != nil)
+            time.withLock { $0 += 3600 }
+        }
+        #expect(since == Array(repeating: start, count: 4))
+        #expect(storage.tries.withLock { $0 } == 4)
+        storage.isWritable.withLock { $0 = true }
+        await service.look()
+        // The failure that is left is the directory's, which does not answer.
+        #expect(service.standings.first?.failures == 1)
+        #expect(service.standings.first?.failingSince == start + 4 * 3600)
+    }
+}
+
+/// A state that several gateways share, and that cannot be written at first.
+private final class ReadOnlyStorage: ACMEStorage {
+    struct Full: Error {}
+
+    let isShared = true
+    let isWritable = Mutex(false)
+    let tries = Mutex(0)
+    private let state = Mutex(ACMEState())
+
+    func read() async throws -> ACMEState { state.withLock { $0 } }
+
+    func update(_ change: @Sendable (inout ACMEState) -> Void) async throws -> ACMEState {
+        tries.withLock { $0 += 1 }
+        guard isWritable.withLock({ $0 }) else { throw Full() }
+        return state.withLock { state in
+            change(&state)
+            return state
+        }
+    }
+
+    func reseal() async throws {}
+    func lease(to holder: String, seconds: Int64) async throws -> Bool { true }
+    func endLease(of holder: String) async throws {}
 }
