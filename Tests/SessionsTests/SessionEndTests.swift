@@ -157,24 +157,27 @@ struct SessionEndTests {
     func notStored(everywhere: Bool) async throws {
         let body: JSON? = everywhere ? ["all_devices": true] : nil
         let fixture = try SessionFixture()
-        let begun = try await fixture.begin()
+        let (begun, other) = (try await fixture.begin(), try await fixture.begin())
         let endpoints = try fixture.endpoints()
         func logout() async -> AccountAnswer {
             await endpoints.answer(fixture.request(.sessionLogout, begun.token, body))
         }
-        func hasEnded() async throws -> [Bool] {
-            try await fixture.users.sessions(of: begun.user.id).map { $0.endedAt != nil }
+        func ended() async throws -> Set<String> {
+            Set(try await fixture.users.sessions(of: begun.user.id).filter { $0.endedAt != nil }.map(\.id))
         }
         fixture.revocations.isUnstored.withLock { $0 = true }
         for _ in 0..<2 {
             let refused = await logout()
             #expect(refused.status == .serviceUnavailable && refused.reason?.code == "not-revoked")
-            #expect(fixture.verify(begun.token) == nil)
-            #expect(try await hasEnded() == [false])
+            #expect(fixture.verify(begun.token) == nil && (fixture.verify(other.token) == nil) == everywhere)
+            #expect(try await ended().isEmpty)
         }
         fixture.revocations.isUnstored.withLock { $0 = false }
+        fixture.pass(1)
+        let later = try await fixture.begin()
         #expect(await logout().status == .noContent)
-        #expect(try await hasEnded() == [true])
+        #expect(try await ended() == (everywhere ? [begun.id, other.id] : [begun.id]))
+        #expect(fixture.verify(later.token) != nil)
     }
 
     @Test("A user who is deleted is gone with everything, others are told first, and who comes back is another user")

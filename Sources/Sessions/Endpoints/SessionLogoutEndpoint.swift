@@ -35,7 +35,10 @@ struct SessionLogoutEndpoint: AccountEndpoint {
         _ endpoints: SessionEndpoints, _ request: AccountRequest, _ admission: inout Admission
     ) async throws(Refusal) -> AccountAnswer {
         guard let caller else {
-            if let revoked { try await endpoints.ownSessions().finishEnd(of: revoked, requestID: request.requestID) }
+            if let revoked {
+                try await endpoints.ownSessions().finishEnd(
+                    of: revoked, everywhere: isEverywhere, requestID: request.requestID)
+            }
             return .done()
         }
         do throws(Refusal) {

@@ -1,3 +1,4 @@
+internal import Encoding
 internal import Logging
 package import Pipeline
 internal import Store
@@ -15,12 +16,28 @@ extension UserSessions {
 
     /// Finishes the end of a session whose token is revoked: what came after that may have failed.
     ///
+    /// - Parameter everywhere: also that of the user's other sessions that are revoked. No other one ends.
     /// - Throws: 503 while a revocation would not outlast the process.
-    func finishEnd(of caller: SessionCaller, requestID: String) async throws(Refusal) {
+    func finishEnd(of caller: SessionCaller, everywhere: Bool, requestID: String) async throws(Refusal) {
         guard !revocations.hasUnstored else { throw Self.notRevoked }
-        let known = try await withRecords(requestID) { try await records.session(caller.sessionID) }
-        guard let (session, _) = known, session.endedAt == nil else { return }
-        _ = try await withRecords(requestID) { try await records.end(session.id, at: now()) }
+        let known = try await withRecords(requestID) {
+            everywhere
+                ? try await records.sessions(of: caller.userID).filter {
+                    $0.id.hasSameBytes(as: caller.sessionID) || isRevoked($0)
+                }
+                : [try await records.session(caller.sessionID)?.session].compactMap { $0 }
+        }
+        for session in known where session.endedAt == nil {
+            _ = try await withRecords(requestID) { try await records.end(session.id, at: now()) }
+        }
+    }
+
+    /// Whether every token of a session is on the revocation list.
+    private func isRevoked(_ session: UserSessionRecord) -> Bool {
+        let targets: [Revocation.Target] = [
+            .session(session.id), .subject(session.userID, before: session.authTime),
+        ]
+        return targets.contains { revocations.current.includes(Revocation(issuer: issuer.issuer, $0, endsAt: 0)) }
     }
 
     private static var notRevoked: Refusal {
