@@ -210,8 +210,44 @@ struct UserAttributeServiceTests {
         #expect(await fetcher.calls == 2)
     }
 
+    @Test("Attributes that change with every call keep nobody waiting for ever", .timeLimit(.minutes(1)))
+    func changedAgainAndAgain() async {
+        let fetcher = ForgettingFetcher(Self.user)
+        let service = Self.service(fetcher)
+        await fetcher.forget(3) { await service.forget("ada") }
+        #expect(await service.answer(Self.question()) == Self.found)
+        #expect(await fetcher.calls == 4)
+        await service.forget("ada")
+        await fetcher.forget(.max) { await service.forget("ada") }
+        #expect(await service.answer(Self.question()) == .unavailable)
+        #expect(await fetcher.calls == 8)
+    }
+
     private static func email(_ address: String) -> FetchResponse {
         Fixture.output(["Username": "ada", "UserAttributes": [["Name": "email", "Value": .string(address)]]])
+    }
+
+    /// Lets something happen during its next calls.
+    private actor ForgettingFetcher: Fetcher {
+        private let answer: FetchResponse
+        private var changes = 0
+        private var change: @Sendable () async -> Void = {}
+        private(set) var calls = 0
+
+        init(_ answer: FetchResponse) { self.answer = answer }
+
+        func forget(_ count: Int, _ change: @escaping @Sendable () async -> Void) {
+            (changes, self.change) = (count, change)
+        }
+
+        func fetch(_ request: FetchRequest) async throws(FetchError) -> FetchResponse {
+            calls += 1
+            if changes > 0 {
+                changes -= 1
+                await change()
+            }
+            return answer
+        }
     }
 
     /// Holds the first call until its answer is given.

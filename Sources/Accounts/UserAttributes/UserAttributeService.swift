@@ -45,11 +45,15 @@ package actor UserAttributeService {
     private struct Flight {
         var number: Int
         var subject: String
-        var task: Task<UserAttributeAnswer, Never>
+        /// Nil once the user's attributes have changed since: the answer may be the former ones.
+        var task: Task<UserAttributeAnswer?, Never>
     }
 
     private static let refusalLifetime: Int64 = 5
     private static let failureLifetime: Int64 = 2
+    /// How many calls a request waits for while the attributes change again and again: also those who only claim to be
+    /// the user can say that they did.
+    private static let mostFlightsInTurn = 4
 
     /// - Parameters:
     ///   - client: with the timeout of the settings.
@@ -73,17 +77,21 @@ package actor UserAttributeService {
 
     package func answer(_ question: UserAttributeQuestion) async -> UserAttributeAnswer {
         let key = Base64URL.encode(SHA256.hash(question.token.expose()))
-        if let known = known.value(of: key, at: now()) { return known.answer }
-        if let flight = flights[key] { return await flight.task.value }
-        guard running < maximumFlights else {
-            tally.count(.failed)
-            return .unavailable
+        for _ in 0..<Self.mostFlightsInTurn {
+            if let known = known.value(of: key, at: now()) { return known.answer }
+            guard let flight = flights[key] ?? begin(question, key) else { break }
+            // Event loops keep what they get, so that former attributes are no answer.
+            if let answer = await flight.task.value { return answer }
         }
-        return await begin(question, key).task.value
+        tally.count(.failed)
+        return .unavailable
     }
 
     /// Unstructured on purpose: the first request's end must not take the answer from the others.
-    private func begin(_ question: UserAttributeQuestion, _ key: String) -> Flight {
+    ///
+    /// - Returns: nil where too many run already.
+    private func begin(_ question: UserAttributeQuestion, _ key: String) -> Flight? {
+        guard running < maximumFlights else { return nil }
         flightNumber += 1
         running += 1
         let number = flightNumber
@@ -93,19 +101,14 @@ package actor UserAttributeService {
         return flight
     }
 
-    private func fly(_ question: UserAttributeQuestion, _ key: String, _ number: Int) async -> UserAttributeAnswer {
+    private func fly(_ question: UserAttributeQuestion, _ key: String, _ number: Int) async -> UserAttributeAnswer? {
         let answer = await ask(question)
-        // A call in its place, below, has room by this.
         running -= 1
         tally.count(UserAttributeTally.Result(answer))
-        if flights[key]?.number == number {
-            flights[key] = nil
-            remember(answer, key, question)
-            return answer
-        }
-        // The user's attributes have changed since: the answer may be the former ones, and event loops keep what they get.
-        if let known = known.value(of: key, at: now()) { return known.answer }
-        return await (flights[key] ?? begin(question, key)).task.value
+        guard flights[key]?.number == number else { return nil }
+        flights[key] = nil
+        remember(answer, key, question)
+        return answer
     }
 
     /// Forgets what is known of a user, whose attributes have changed.
