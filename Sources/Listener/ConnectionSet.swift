@@ -32,6 +32,8 @@ final class ConnectionSet {
     private var sweep: RepeatedTask?
     private var isDraining = false
     private var onEmpty: (() -> Void)?
+    /// Ends what is left after ``closeAll(farewell:)``; nil before that.
+    private var lastClosing: Scheduled<Void>?
 
     /// A deadline is noticed late by at most this.
     private static let interval = TimeAmount.milliseconds(250)
@@ -106,12 +108,22 @@ final class ConnectionSet {
         }
     }
 
-    func closeAll() {
+    /// Closes all connections. Those that take their leave first, such as WebSockets, have `farewell` for it: other calls
+    /// meanwhile change nothing.
+    func closeAll(farewell: TimeAmount) {
+        guard lastClosing == nil else { return }
+        closeNow()
+        let bound = NIOLoopBound(self, eventLoop: eventLoop)
+        lastClosing = eventLoop.scheduleTask(in: farewell) { bound.value.closeNow() }
+    }
+
+    private func closeNow() {
         for connection in connections { connection.closeNow() }
     }
 
     func stop() {
         sweep?.cancel()
         sweep = nil
+        lastClosing?.cancel()
     }
 }

@@ -373,6 +373,10 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
         reading = .discarding
         input = ByteBuffer()
         context.flush()
+        // Without TLS, which has its goodbye to say, nothing of a response that has left needs a half close.
+        if !wasReading, settings.tls == nil, SlowReader.unsentBytes(of: context.channel) == 0 {
+            return context.close(promise: nil)
+        }
         // A client that is slow gets the time for what is still on its way to it: closing would throw that away.
         deadline = connections.now + settings.keepAliveTimeout
         let sent = context.eventLoop.makePromise(of: Void.self)

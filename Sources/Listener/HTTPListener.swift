@@ -98,8 +98,8 @@ package final class HTTPListener: Sendable {
     private static let closing = TimeAmount.seconds(3)
 
     @discardableResult
-    private static func closeAll(_ set: NIOLoopBound<ConnectionSet>, after grace: TimeAmount) -> [Scheduled<Void>] {
-        [grace, grace + closing].map { time in set.eventLoop.scheduleTask(in: time) { set.value.closeAll() } }
+    private static func closeAll(_ set: NIOLoopBound<ConnectionSet>, after grace: TimeAmount) -> Scheduled<Void> {
+        set.eventLoop.scheduleTask(in: grace) { set.value.closeAll(farewell: closing) }
     }
 
     private static func drain(_ set: NIOLoopBound<ConnectionSet>, grace: TimeAmount) async {
@@ -108,9 +108,9 @@ package final class HTTPListener: Sendable {
         eventLoop.execute {
             set.value.drain { drained.succeed() }
         }
-        let closings = closeAll(set, after: grace)
+        let end = closeAll(set, after: grace)
         try? await drained.futureResult.get()
-        for closing in closings { closing.cancel() }
+        end.cancel()
         eventLoop.execute { set.value.stop() }
     }
 }

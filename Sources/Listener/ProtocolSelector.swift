@@ -72,7 +72,7 @@ final class ProtocolSelector: ChannelInboundHandler, RemovableChannelHandler, Ti
         guard !isSelected else { return context.fireChannelRead(data) }
         var bytes = unwrapInboundIn(data)
         if input.readableBytes == 0, !isTLS { nextDeadline = connections.now + settings.headTimeout }
-        input.writeBuffer(&bytes)
+        if input.readableBytes == 0 { input = bytes } else { input.writeBuffer(&bytes) }
         guard !isTLS else { return }
         let prefix = min(input.readableBytes, Self.preface.readableBytes)
         guard input.readableBytesView.prefix(prefix).elementsEqual(Self.preface.readableBytesView.prefix(prefix)) else {

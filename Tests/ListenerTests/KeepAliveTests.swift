@@ -303,6 +303,7 @@ struct KeepAliveTests {
     @Test("At drain a slow client gets what is still on its way to it")
     func drainingUnsent() throws {
         let wire = try Wire(ScriptedService { $0.answer(.ok, "x") })
+        wire.holdWrites(true)
         try wire.send(Self.get)
         wire.holdUnsent(true)
         // Its time begins with the drain, however long it has been idle.
@@ -321,6 +322,7 @@ struct KeepAliveTests {
     @Test("But not for ever")
     func drainingUntaken() throws {
         let wire = try Wire(ScriptedService { $0.answer(.ok, "x") })
+        wire.holdWrites(true)
         try wire.send(Self.get)
         wire.holdUnsent(true)
         wire.connections.drain {}
@@ -334,7 +336,7 @@ struct KeepAliveTests {
         try wire.send(Self.get)
         var drained = 0
         wire.connections.drain { drained += 1 }
-        wire.connections.closeAll()
+        wire.connections.closeAll(farewell: .zero)
         wire.run()
         #expect(wire.isClosed)
         #expect(drained == 1)

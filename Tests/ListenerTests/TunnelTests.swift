@@ -105,15 +105,19 @@ struct TunnelTests {
         #expect(wire.isClosed)
     }
 
-    @Test("A stop leaves it open; at the end of the grace it is told to close, and closed the second time")
+    @Test("A stop leaves it open; at the end of the grace it is told to close, and has its time for that")
     func stop() throws {
         let (wire, exchange) = try tunnel()
         wire.run()
         wire.connections.drain {}
         #expect(!wire.isClosed && exchange.mustCloses == 0)
-        wire.connections.closeAll()
+        wire.connections.closeAll(farewell: .seconds(3))
         #expect(!wire.isClosed && exchange.mustCloses == 1)
-        wire.connections.closeAll()
+        wire.advance(.seconds(2))
+        // Another grace ends meanwhile.
+        wire.connections.closeAll(farewell: .seconds(3))
+        #expect(!wire.isClosed && exchange.mustCloses == 1)
+        wire.advance(.seconds(1))
         #expect(wire.isClosed && exchange.mustCloses == 1)
     }
 
@@ -124,6 +128,6 @@ struct TunnelTests {
         try #require(wire.service.exchanges.first).answer(.ok, "no", fields: [.connection: "close"])
         try wire.send("GET /b HTTP/1.1\r\nHost: h\r\n\r\n")
         #expect(wire.service.paths == ["/a"])
-        #expect(wire.isHalfClosed)
+        #expect(wire.isClosed)
     }
 }
