@@ -324,8 +324,9 @@ let package = Package(
         .testTarget(
             name: "ListenerTests",
             dependencies: [
-                "Clocks", "Cryptography", "Listener", "Encoding", "HTTP1", "HTTP2", "Pipeline", httpTypes, nioSSL,
-                nio("NIOCore"), nio("NIOEmbedded"),
+                "Clocks", "Cryptography", "Listener", "Encoding", "HTTP1", "HTTP2", "Pipeline", "SeededRandom",
+                httpTypes,
+                nioSSL, nio("NIOCore"), nio("NIOEmbedded"),
             ],
             swiftSettings: strict),
         .testTarget(

@@ -18,8 +18,7 @@ package struct RepeatedField: Sendable {
 
     package init() {}
 
-    /// Whether this is its value. Takes the same time wherever the two differ, since what is kept is a secret, and a
-    /// proxy in front may share its connection among clients.
+    /// Whether this is its value.
     package func holds(_ value: UnsafeRawBufferPointer) -> Bool {
         guard let field else { return false }
         return unsafe field.withUnsafeBytesOfValue { unsafe Self.areEqual(value, UnsafeRawBufferPointer($0)) }
@@ -35,7 +34,9 @@ package struct RepeatedField: Sendable {
         self = RepeatedField()
     }
 
-    private static func areEqual(_ one: UnsafeRawBufferPointer, _ other: UnsafeRawBufferPointer) -> Bool {
+    /// Takes the same time wherever the two differ, since what is kept is a secret, and a proxy in front may share its
+    /// connection among clients.
+    package static func areEqual(_ one: UnsafeRawBufferPointer, _ other: UnsafeRawBufferPointer) -> Bool {
         guard one.count == other.count else { return false }
         var differences = SIMD16<UInt8>(repeating: 0)
         var index = 0

@@ -8,45 +8,53 @@ package final class HTTP2FieldList {
         let isNeverIndexed: Bool
     }
 
-    private(set) var bytes: [UInt8] = []
-    private(set) var entries: [Entry] = []
+    /// A value, so that each call checks once that nobody else is in it, and not at each step.
+    struct Contents {
+        var bytes: [UInt8] = []
+        var entries: [Entry] = []
+
+        @inline(__always)
+        mutating func append(_ name: some Sequence<UInt8>, _ value: some Sequence<UInt8>, _ isNeverIndexed: Bool) {
+            let start = bytes.count
+            bytes.append(contentsOf: name)
+            let middle = bytes.count
+            bytes.append(contentsOf: value)
+            entries.append(Entry(name: start..<middle, value: middle..<bytes.count, isNeverIndexed: isNeverIndexed))
+        }
+
+        mutating func removeAll() {
+            bytes.removeAll(keepingCapacity: bytes.count <= 16 << 10)
+            entries.removeAll(keepingCapacity: true)
+        }
+    }
+
+    private(set) var contents = Contents()
 
     package init() {
-        bytes.reserveCapacity(2048)
-        entries.reserveCapacity(32)
+        contents.bytes.reserveCapacity(2048)
+        contents.entries.reserveCapacity(32)
     }
 
-    package var isEmpty: Bool { entries.isEmpty }
+    package var isEmpty: Bool { contents.entries.isEmpty }
 
-    package func removeAll() {
-        bytes.removeAll(keepingCapacity: bytes.count <= 16 << 10)
-        entries.removeAll(keepingCapacity: true)
-    }
+    package func removeAll() { contents.removeAll() }
 
     /// - Parameters:
     ///   - name: in any case; it goes out in lower case.
     ///   - isNeverIndexed: for secrets, and for values that would only push others out of the table (RFC 7541 §6.2.3).
     package func append(_ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, isNeverIndexed: Bool = false) {
-        let start = bytes.count
-        bytes.append(contentsOf: name)
-        bytes.append(contentsOf: value)
-        let middle = start + name.count
-        entries.append(Entry(name: start..<middle, value: middle..<bytes.count, isNeverIndexed: isNeverIndexed))
+        contents.append(name, value, isNeverIndexed)
     }
 
     package func append(_ name: String, _ value: String, isNeverIndexed: Bool = false) {
-        let start = bytes.count
-        bytes.append(contentsOf: name.utf8)
-        let middle = bytes.count
-        bytes.append(contentsOf: value.utf8)
-        entries.append(Entry(name: start..<middle, value: middle..<bytes.count, isNeverIndexed: isNeverIndexed))
+        contents.append(name.utf8, value.utf8, isNeverIndexed)
     }
 
     /// Calls `body` with the fields as libnghttp2 takes them. It copies them.
     func withFields<Result>(_ body: (UnsafePointer<nghttp2_nv>?, Int) -> Result) -> Result {
-        let count = entries.count
-        return bytes.withUnsafeMutableBufferPointer { bytes in
-            withUnsafeTemporaryAllocation(of: nghttp2_nv.self, capacity: max(1, count)) { fields in
+        let entries = contents.entries
+        return contents.bytes.withUnsafeMutableBufferPointer { bytes in
+            withUnsafeTemporaryAllocation(of: nghttp2_nv.self, capacity: max(1, entries.count)) { fields in
                 guard let base = bytes.baseAddress else { return body(nil, 0) }
                 for (index, entry) in entries.enumerated() {
                     let flags = entry.isNeverIndexed ? NGHTTP2_NV_FLAG_NO_INDEX.rawValue : NGHTTP2_NV_FLAG_NONE.rawValue
@@ -56,7 +64,7 @@ package final class HTTP2FieldList {
                             name: base + entry.name.lowerBound, value: base + entry.value.lowerBound,
                             namelen: entry.name.count, valuelen: entry.value.count, flags: UInt8(flags)))
                 }
-                return body(UnsafePointer(fields.baseAddress), count)
+                return body(UnsafePointer(fields.baseAddress), entries.count)
             }
         }
     }

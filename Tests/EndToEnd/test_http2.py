@@ -7,6 +7,7 @@ import subprocess
 import threading
 import time
 
+import hpack
 import pytest
 from harness import h2raw, raw
 from harness.backend import answer
@@ -37,6 +38,17 @@ def test_a_request_becomes_http_1_1(connection, recorder):
     assert got.header("x-colour") == "blue"
     assert got.header("x-forwarded-proto") == "http"
     assert got.header("content-length") is None and got.header("transfer-encoding") is None
+
+
+def test_long_values_in_huffmans_code_arrive_as_each_request_has_them(connection, recorder):
+    encoder = hpack.Encoder()
+    values = {name: "".join(f"{name}{number}." for number in range(400)) for name in "ab"}
+    for turn, name in enumerate("aaabbabbb"):
+        field = hpack.NeverIndexedHeaderTuple("x-long", values[name])
+        stream = connection.open(request("GET", f"{PATH}?{turn}", ("x-turn", str(turn)), field), encode=encoder.encode)
+        assert connection.response(stream).status == 200
+        got = recorder.last(PATH)
+        assert (got.header("x-long"), got.header("x-turn")) == (values[name], str(turn))
 
 
 def test_a_body_with_a_length_keeps_it_and_another_is_chunked(connection, recorder):

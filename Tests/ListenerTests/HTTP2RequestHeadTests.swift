@@ -7,9 +7,9 @@ import Testing
 @testable import Listener
 
 extension HTTP2FieldList {
-    var names: [String] { entries.map { String(decoding: bytes[$0.name], as: UTF8.self) } }
-    var values: [String] { entries.map { String(decoding: bytes[$0.value], as: UTF8.self) } }
-    var neverIndexed: [String] { zip(names, entries).filter { $0.1.isNeverIndexed }.map(\.0) }
+    var names: [String] { contents.entries.map { String(decoding: contents.bytes[$0.name], as: UTF8.self) } }
+    var values: [String] { contents.entries.map { String(decoding: contents.bytes[$0.value], as: UTF8.self) } }
+    var neverIndexed: [String] { zip(names, contents.entries).filter { $0.1.isNeverIndexed }.map(\.0) }
 }
 
 extension HTTP2HeadReader {

@@ -120,22 +120,30 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
             guard header.type == .data || header.type == .headers, header.stream > 0, !scanner.blockWasOpen else {
                 continue
             }
-            guard streams.hasSeen(header) else { continue }
-            // The frames before it decide on it.
             let frame = max(start, position - HTTP2FrameHeader.size)
-            guard feed(bytes, start..<frame), admit(header) else { return }
-            start = frame
+            if streams.hasSeen(header) {
+                // The frames before it decide on it.
+                guard feed(bytes, start..<frame), admit(header) else { return }
+                start = frame
+            }
+            if let head = reading.decoded(header, bytes, from: position) {
+                guard feed(bytes, start..<frame), feed(head) else { return }
+                start = position + header.length
+            }
         }
         _ = feed(bytes, start..<bytes.writerIndex)
     }
 
     /// - Returns: whether the connection goes on.
     private func feed(_ bytes: ByteBuffer, _ range: Range<Int>) -> Bool {
-        guard let session, phase != .ended else { return false }
-        guard !range.isEmpty else { return true }
-        let part =
+        guard !range.isEmpty else { return phase != .ended }
+        return feed(
             range.count == bytes.readableBytes
-            ? bytes : bytes.getSlice(at: range.lowerBound, length: range.count) ?? ByteBuffer()
+                ? bytes : bytes.getSlice(at: range.lowerBound, length: range.count) ?? ByteBuffer())
+    }
+
+    private func feed(_ part: ByteBuffer) -> Bool {
+        guard let session, phase != .ended else { return false }
         if let error = session.receive(sharing: part) {
             fail(error)
             return false

@@ -9,6 +9,7 @@ struct HTTP2FrameHeader: Equatable {
 
     static let size = 9
     private static let endHeaders: UInt8 = 4
+    private static let padded: UInt8 = 8
 
     /// - Parameters:
     ///   - start: the first eight bytes.
@@ -23,6 +24,9 @@ struct HTTP2FrameHeader: Equatable {
 
     /// Whether its header block goes on in another frame (§6.10).
     var leavesBlockOpen: Bool { (type == .headers || type == .continuation) && flags & Self.endHeaders == 0 }
+
+    /// Whether it is a header block, and nothing else.
+    var isWholeBlock: Bool { type == .headers && flags & (Self.endHeaders | Self.padded) == Self.endHeaders }
 }
 
 /// Finds the frames in the bytes of a client, before the session does.

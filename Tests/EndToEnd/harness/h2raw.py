@@ -110,10 +110,10 @@ class H2Connection:
     def send(self, data: bytes) -> None:
         self.socket.sendall(data)
 
-    def open(self, headers: list[tuple[str, str]], end: bool = True) -> int:
+    def open(self, headers: list[tuple[str, str]], end: bool = True, encode=block) -> int:
         """Sends a request's head; the stream's number."""
         stream, self._next = self._next, self._next + 2
-        self.send(frame(HEADERS, END_HEADERS | (END_STREAM if end else 0), stream, block(headers)))
+        self.send(frame(HEADERS, END_HEADERS | (END_STREAM if end else 0), stream, encode(headers)))
         return stream
 
     def data(self, stream: int, body: bytes, end: bool = False) -> None:

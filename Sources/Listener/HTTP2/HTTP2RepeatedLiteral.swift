@@ -1,0 +1,105 @@
+internal import HTTP1
+internal import HTTP2
+internal import NIOCore
+
+/// The long value that came last on a connection in Huffman's code, with what that says.
+///
+/// libnghttp2 decodes four bits at a time. For a token of a kilobyte that is a fifth of the instructions that a small
+/// request takes. Clients send theirs with each request, and many never index it (RFC 7541 §7.1.3), so that its code comes
+/// each time. From the second time on the session gets the head with the value as it is: a string may come either way
+/// (§5.2).
+///
+/// It looks at heads that come whole and in one frame. All others, and whatever is malformed, are the session's.
+struct HTTP2RepeatedLiteral {
+    /// The bytes of the shortest and of the longest code that is kept.
+    private static let lengths = 128...4096
+    /// The longest payload that a frame may have (RFC 9113 §4.2).
+    private static let mostPayload = 1 << 14
+    private static let priority: UInt8 = 0x20
+    private static let prioritySize = 5
+
+    private var code: [UInt8] = []
+    /// The value as a literal that is not coded, its length first; nil until the code has come again.
+    private var literal: [UInt8]?
+    private var frame = ByteBuffer()
+
+    /// - Parameters:
+    ///   - header: of a frame without padding that begins and ends a head.
+    ///   - start: the index of that frame in `bytes`, which has the whole of it.
+    /// - Returns: the frame to be taken in its place; nil where there is none.
+    mutating func decoded(_ header: HTTP2FrameHeader, _ bytes: ByteBuffer, at start: Int) -> ByteBuffer? {
+        let begin = start - bytes.readerIndex
+        let range = begin..<begin + HTTP2FrameHeader.size + header.length
+        return unsafe bytes.withUnsafeReadableBytes { bytes in
+            let whole = unsafe UnsafeRawBufferPointer(rebasing: bytes[range])
+            let skipped = header.flags & Self.priority != 0 ? Self.prioritySize : 0
+            guard let string = unsafe Self.longString(in: whole, from: HTTP2FrameHeader.size + skipped),
+                let literal = unsafe literal(for: UnsafeRawBufferPointer(rebasing: whole[string.code]))
+            else { return nil }
+            let length = header.length - string.whole.count + literal.count
+            guard length <= Self.mostPayload else { return nil }
+            frame.clear(minimumCapacity: HTTP2FrameHeader.size + length)
+            frame.writeInteger(UInt32(length) << 8 | UInt32(HTTP2FrameType.headers.number))
+            unsafe frame.writeBytes(UnsafeRawBufferPointer(rebasing: whole[4..<string.whole.lowerBound]))
+            frame.writeBytes(literal)
+            unsafe frame.writeBytes(UnsafeRawBufferPointer(rebasing: whole[string.whole.upperBound...]))
+            return frame
+        }
+    }
+
+    mutating func forget() {
+        self = HTTP2RepeatedLiteral()
+    }
+
+    private mutating func literal(for code: UnsafeRawBufferPointer) -> [UInt8]? {
+        guard unsafe self.code.withUnsafeBytes({ unsafe RepeatedField.areEqual($0, code) }) else {
+            self.code = unsafe Array(code)
+            literal = nil
+            return nil
+        }
+        if literal == nil, let value = unsafe HuffmanCode.decoded(code) {
+            var made: [UInt8] = []
+            HPACKInteger.append(value.count, prefix: 7, marked: 0, to: &made)
+            literal = made + value
+        }
+        return literal
+    }
+
+    /// The first value of a head that is long and coded: with its length, and alone (RFC 7541 §6).
+    ///
+    /// - Parameter start: the index of the head's first field.
+    private static func longString(
+        in frame: UnsafeRawBufferPointer, from start: Int
+    ) -> (whole: Range<Int>, code: Range<Int>)? {
+        var index = start
+        while index < frame.count {
+            let first = unsafe frame[index]
+            // Indexed, or a new size of the table.
+            if first & 0x80 != 0 || first & 0xE0 == 0x20 {
+                guard unsafe HPACKInteger.read(frame, at: &index, prefix: first & 0x80 != 0 ? 7 : 5) != nil else {
+                    return nil
+                }
+                continue
+            }
+            guard let name = unsafe HPACKInteger.read(frame, at: &index, prefix: first & 0x40 != 0 ? 6 : 4) else {
+                return nil
+            }
+            if name == 0, unsafe string(in: frame, at: &index) == nil { return nil }
+            let begin = index
+            guard let value = unsafe string(in: frame, at: &index) else { return nil }
+            if unsafe frame[begin] & 0x80 != 0, lengths.contains(value.count) { return (begin..<index, value) }
+        }
+        return nil
+    }
+
+    /// The bytes of a string.
+    ///
+    /// - Parameter index: of its first byte; becomes the one behind it.
+    private static func string(in frame: UnsafeRawBufferPointer, at index: inout Int) -> Range<Int>? {
+        guard let length = unsafe HPACKInteger.read(frame, at: &index, prefix: 7), length <= frame.count - index else {
+            return nil
+        }
+        index += length
+        return index - length..<index
+    }
+}
