@@ -130,9 +130,23 @@ package struct AuthenticationChallenge: Sendable {
         shown["delivery_medium"] = parameters["CODE_DELIVERY_DELIVERY_MEDIUM"]
         shown["device_name"] = parameters["FRIENDLY_DEVICE_NAME"]
         shown["methods"] = list("MFAS_CAN_CHOOSE") ?? list("MFAS_CAN_SETUP")
-        shown["required_attributes"] = list("requiredAttributes")
+        shown["required_attributes"] = requiredAttributes
         return shown
     }
+
+    /// The attributes under the names that an answer gives them by. Cognito puts the prefix of its own answers before
+    /// each.
+    private var requiredAttributes: JSON? {
+        guard let names = list("requiredAttributes")?.arrayValue else { return nil }
+        return .array(
+            names.map { name in
+                guard let text = name.stringValue, text.begins(with: Self.attributePrefix) else { return name }
+                return .string(String(Substring(text.utf8.dropFirst(Self.attributePrefix.utf8.count))))
+            })
+    }
+
+    /// Of an attribute in the answer to NEW_PASSWORD_REQUIRED.
+    package static let attributePrefix = "userAttributes."
 
     /// The options for the authenticator (PublicKeyCredentialRequestOptionsJSON).
     package var passkeyOptions: JSONObject? {

@@ -133,6 +133,17 @@ struct LoginTests {
         #expect(undelivered.headers == unknown.headers)
     }
 
+    @Test("Attributes that a new user must give have the names that an answer gives them by")
+    func requiredAttributes() async throws {
+        let asked: JSON = ["requiredAttributes": #"["userAttributes.family_name","custom:plan"]"#]
+        let output: JSON = [
+            "ChallengeName": "NEW_PASSWORD_REQUIRED", "Session": "session-of-cognito", "ChallengeParameters": asked,
+        ]
+        let answer = try await Fixture.accounts(RecordedFetcher(Fixture.output(output))).answer(Fixture.login())
+        #expect(answer.status == .accepted)
+        #expect(answer.json["parameters"]?["required_attributes"] == ["family_name", "custom:plan"])
+    }
+
     @Test("A challenge is 202 with what the client needs to answer it")
     func challenge() async throws {
         let asked: JSON = [
