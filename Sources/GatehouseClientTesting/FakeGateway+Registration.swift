@@ -9,7 +9,7 @@ extension FakeGateway {
         try Self.checkPolicy(password)
         guard state.userID(email) == nil else {
             throw FakeRefusal(
-                409, "UsernameExistsException", "There is an account with this e-mail address already.")
+                409, "UsernameExistsException", "There is such an account already.")
         }
         let (id, code) = (Self.identifier(state.next()), Self.digits("code \(state.next())"))
         state.users[id] = FakeUser(

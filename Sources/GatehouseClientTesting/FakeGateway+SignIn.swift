@@ -12,7 +12,7 @@ extension FakeGateway {
             user.password == request.text("password")
         else { throw FakeRefusal.badCredentials }
         guard user.isConfirmed else {
-            throw FakeRefusal(403, "UserNotConfirmedException", "The e-mail address is not confirmed yet.")
+            throw FakeRefusal(403, "UserNotConfirmedException", "The account is not confirmed yet.")
         }
         if user.asksForAuthenticator {
             let session = Self.secret(state.next())

@@ -415,7 +415,7 @@ struct AccountCallTests {
         }
     }
 
-    @Test("Who registers hears where the code went; who is confirmed by the pool itself, that there is none")
+    @Test("Who registers hears where the code went; who is confirmed by the pool itself or gets none, that there is none")
     func delivery() async throws {
         let details: JSON = ["Destination": "+*******1234", "DeliveryMedium": "SMS", "AttributeName": "phone_number"]
         let cases: [(JSON, JSON)] = [
@@ -423,7 +423,7 @@ struct AccountCallTests {
                 ["UserSub": "u", "UserConfirmed": false, "CodeDeliveryDetails": details],
                 ["destination": "+*******1234", "medium": "SMS"]
             ),
-            (["UserSub": "u", "UserConfirmed": false], ["destination": "a***@e***", "medium": "EMAIL"]),
+            (["UserSub": "u", "UserConfirmed": false], nil),
             (["UserSub": "u", "UserConfirmed": true], nil),
         ]
         for (output, expected) in cases {
@@ -432,6 +432,20 @@ struct AccountCallTests {
             #expect(answer.json["delivery"] == expected)
             #expect(answer.json["confirmed"] == output["UserConfirmed"])
             #expect(answer.subject == "u")
+        }
+    }
+
+    @Test(
+        "Whoever asks for a code hears of the name that was typed, and not where Cognito sent it",
+        arguments: [.forgotPassword, .resendCode] as [AccountOperation], [false, true])
+    func destination(operation: AccountOperation, conceals: Bool) async throws {
+        let details: JSON = ["Destination": "+*******1234", "DeliveryMedium": "SMS", "AttributeName": "phone_number"]
+        for output in [["CodeDeliveryDetails": details], [:]] as [JSON] {
+            var settings = Fixture.settings()
+            settings.concealsExistingUsers = conceals
+            let accounts = try Fixture.accounts(RecordedFetcher(Fixture.output(output)), settings: settings)
+            let answer = await accounts.answer(request(operation))
+            #expect(answer.json == ["delivery": ["destination": "a***@e***", "medium": "EMAIL"]])
         }
     }
 
@@ -642,6 +656,21 @@ struct AccountCallTests {
         guard let names = required[operation] else { return }
         let errors = try await refused(request(operation, [:]))
         #expect(Set(errors.keys) == names)
+    }
+
+    @Test("An attribute that is the name to sign in with as well is 422: Cognito would get it twice")
+    func nameAsAttribute() async throws {
+        var settings = Fixture.settings()
+        settings.acceptedNames = [.phoneNumber]
+        let body: JSONObject = [
+            "phone_number": "+4915112345681", "password": "Correct-Horse-9",
+            "attributes": ["phone_number": "+4915112345682"],
+        ]
+        let fetcher = RecordedFetcher()
+        let answer = try await Fixture.accounts(fetcher, settings: settings).answer(request(.register, body))
+        #expect(answer.status == .unprocessableContent)
+        #expect(answer.json["fields"] == ["attributes.phone_number": "is given twice"])
+        #expect(await fetcher.requests.isEmpty)
     }
 
     @Test("A value of a wrong type is 422, for each field of each call", arguments: withBody)

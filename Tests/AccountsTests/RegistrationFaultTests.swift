@@ -62,7 +62,7 @@ struct RegistrationFaultTests {
         let (text, fields) = Self.schemas[index]
         let error = CognitoError(
             type: "InvalidParameterException", message: "Attributes did not conform to the schema: \(text)")
-        let fault = try #require(RegistrationFault(error, Self.names))
+        let fault = try #require(RegistrationFault(error, Self.names, hasAttributes: false))
         #expect(Dictionary(uniqueKeysWithValues: fault.fields.map { ($0.key.text, $0.value) }) == fields)
     }
 
@@ -87,13 +87,25 @@ struct RegistrationFaultTests {
     func message(index: Int) {
         let (message, field, text) = Self.messages[index]
         let error = CognitoError(type: "InvalidParameterException", message: message)
-        #expect(RegistrationFault(error, Self.names)?.fields == [ExactText(field): text])
+        #expect(RegistrationFault(error, Self.names, hasAttributes: false)?.fields == [ExactText(field): text])
+    }
+
+    @Test("A value that Cognito refuses for a reason of its own is one of the attributes, unless it is the password")
+    func unknownReason() {
+        let error = CognitoError(type: "InvalidParameterException", message: "Invalid birthdate format.")
+        #expect(
+            RegistrationFault(error, Self.names, hasAttributes: true)?.fields
+                == ["attributes": "have a value that the pool does not take"])
+        #expect(RegistrationFault(error, Self.names, hasAttributes: false) == nil)
+        let password = CognitoError(
+            type: "InvalidParameterException", message: "1 validation error detected: Value at 'password' failed …")
+        #expect(RegistrationFault(password, Self.names, hasAttributes: true) == nil)
     }
 
     @Test("Other errors name no field", arguments: ["Invalid password", "Incorrect username or password."])
     func other(message: String) {
         let error = CognitoError(type: "NotAuthorizedException", message: message)
-        #expect(RegistrationFault(error, Self.names) == nil)
+        #expect(RegistrationFault(error, Self.names, hasAttributes: false) == nil)
     }
 
     @Test("SignUp that is not permitted is a kind of its own")

@@ -4,7 +4,8 @@ internal import HTTPTypes
 internal import Pipeline
 
 extension CognitoAccounts {
-    /// `POST resend-code` and `POST forgot-password`: 202, and the same for whoever there is no code for.
+    /// `POST resend-code` and `POST forgot-password`: 202, and the same for whoever there is no code for. So the
+    /// destination is the name that was typed: Cognito's own would tell that there is a user, and the user's address.
     func sendCode(
         _ operation: CognitoOperation, to email: String, _ metadata: JSON?, _ request: AccountRequest
     ) async throws(Refusal) -> AccountAnswer {
@@ -12,9 +13,8 @@ extension CognitoAccounts {
         var input = app.input(username: isRegistered ? registeredName(email) : cognitoName(email))
         input["UserContextData"] = userContext(request)
         input["ClientMetadata"] = metadata
-        var output: JSONObject = [:]
         do {
-            output = try await client.call(operation, input)
+            _ = try await client.call(operation, input)
         } catch {
             switch error.kind {
             // Cognito's limits are for those who are there.
@@ -30,8 +30,7 @@ extension CognitoAccounts {
             default: throw refusal(of: error, at: .delivery, request)
             }
         }
-        if settings.concealsExistingUsers { output = [:] }
-        return AccountAnswer(.accepted, ["delivery": CodeDelivery(output, account: email).json])
+        return AccountAnswer(.accepted, ["delivery": CodeDelivery([:], account: email).json])
     }
 }
 

@@ -29,9 +29,13 @@ extension CognitoAccounts {
     /// The refusal for an error of SignUp. One that says which field is wrong is 422 with that field; the operator gets
     /// the setting that decides it.
     ///
-    /// - Parameter names: what the request registers.
-    func refusal(of error: CognitoError, registering names: RegisteredName, _ request: AccountRequest) -> Refusal {
-        guard let fault = RegistrationFault(error, names) else {
+    /// - Parameters:
+    ///   - names: what the request registers.
+    ///   - hasAttributes: whether it gives other attributes.
+    func refusal(
+        of error: CognitoError, registering names: RegisteredName, hasAttributes: Bool, _ request: AccountRequest
+    ) -> Refusal {
+        guard let fault = RegistrationFault(error, names, hasAttributes: hasAttributes) else {
             return refusal(of: error, at: .registration, request)
         }
         logger.warning(

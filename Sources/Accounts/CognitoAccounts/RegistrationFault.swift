@@ -12,8 +12,10 @@ struct RegistrationFault: Sendable, Equatable {
 
     /// Nil for an error that says nothing of a field.
     ///
-    /// - Parameter names: what the request registers.
-    init?(_ error: CognitoError, _ names: RegisteredName) {
+    /// - Parameters:
+    ///   - names: what the request registers.
+    ///   - hasAttributes: whether it gives other attributes.
+    init?(_ error: CognitoError, _ names: RegisteredName, hasAttributes: Bool) {
         guard error.kind == .invalidParameter || error.kind == .badCredentials else { return nil }
         let message = error.message
         let text = message.asciiLowercased
@@ -40,6 +42,8 @@ struct RegistrationFault: Sendable, Equatable {
             self.init("attributes", "has an attribute that cannot be set", Self.permissionSetting)
         } else if text.holds("at 'username'") {
             self.init(name.rawValue, "is not a user name that the pool takes", Self.nameSetting)
+        } else if hasAttributes, error.kind == .invalidParameter, !text.holds("at 'password'") {
+            self.init("attributes", "have a value that the pool does not take", Self.schemaSetting)
         } else {
             return nil
         }

@@ -11,8 +11,12 @@ struct UserAttribute: Sendable, Equatable {
 extension RequestFields {
     /// The attributes of a request: the field `name`, and `attributes` by Cognito's names.
     ///
-    /// - Parameter writable: the attributes that users may set; any other is a fault.
-    mutating func attributes(_ writable: WritableAttributes) -> [UserAttribute] {
+    /// - Parameters:
+    ///   - writable: the attributes that users may set; any other is a fault.
+    ///   - others: those that other fields give.
+    mutating func attributes(
+        _ writable: WritableAttributes, besides others: [UserAttribute] = []
+    ) -> [UserAttribute] {
         var attributes: [UserAttribute] = []
         if let value = optionalText("name", atMost: 256) {
             attributes.append(UserAttribute(name: "name", value: value))
@@ -32,7 +36,7 @@ extension RequestFields {
             }
             // Null removes the attribute, as an empty value does in Cognito.
             let value = inner.optionalText(key, atMost: 2048) ?? ""
-            if attributes.contains(where: { $0.name.hasSameBytes(as: key) }) {
+            if (attributes + others).contains(where: { $0.name.hasSameBytes(as: key) }) {
                 inner.refuse(key, "is given twice")
             } else {
                 attributes.append(UserAttribute(name: key, value: value))

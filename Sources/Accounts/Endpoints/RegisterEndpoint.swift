@@ -22,7 +22,7 @@ struct RegisterEndpoint: AccountEndpoint {
         var fields = try request.fields()
         name = RegisteredName(&fields, accounts.settings)
         password = Secret(fields.requiredText("password", atMost: 256, .password))
-        attributes = fields.attributes(accounts.settings.writableAttributes)
+        attributes = fields.attributes(accounts.settings.writableAttributes, besides: name.attributes)
         metadata = fields.clientMetadata(accounts.settings.choice.metadataKeys)
         let device = fields.device()
         try fields.check()
@@ -42,7 +42,8 @@ struct RegisterEndpoint: AccountEndpoint {
         do {
             output = try await accounts.client.call(.signUp, input)
         } catch {
-            let refusal = accounts.refusal(of: error, registering: name, request)
+            let refusal = accounts.refusal(
+                of: error, registering: name, hasAttributes: !attributes.isEmpty, request)
             guard accounts.settings.concealsExistingUsers, error.tellsWhetherRegistered else { throw refusal }
             var answer = concealedRegistration(username, accounts, subject: nil)
             answer.outcome = refusal.outcome
@@ -53,8 +54,8 @@ struct RegisterEndpoint: AccountEndpoint {
         if accounts.settings.concealsExistingUsers, !isConfirmed {
             return concealedRegistration(username, accounts, subject: id)
         }
-        // A user whom the pool itself confirms gets no code.
-        let hasDelivery = output["CodeDeliveryDetails"] != nil || !isConfirmed
+        // A user whom the pool itself confirms gets no code, and of a pool that proves no addresses nobody does.
+        let hasDelivery = output["CodeDeliveryDetails"] != nil
         let delivery = hasDelivery ? CodeDelivery(output, account: name.address).json : .null
         let body: JSONObject = ["user_id": .string(id), "confirmed": .bool(isConfirmed), "delivery": delivery]
         return AccountAnswer(.created, adding(username, accounts, to: body), subject: id)

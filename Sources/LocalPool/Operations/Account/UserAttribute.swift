@@ -29,7 +29,7 @@ enum UserAttribute {
         guard !isManaged(name) else {
             throw .unauthorizedAttribute
         }
-        guard value.utf8.count <= 2048 else {
+        guard value.unicodeScalars.count <= 2048 else {
             throw RequestFields.violation(
                 "Value at 'userAttributes'", "Member must have length less than or equal to 2048")
         }
