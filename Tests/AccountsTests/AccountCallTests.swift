@@ -415,7 +415,7 @@ struct AccountCallTests {
         }
     }
 
-    @Test("Who registers hears where the code went; who is confirmed by the pool itself or gets none, that there is none")
+    @Test("Who registers hears where the code went; who is confirmed by the pool or gets no code, that there is none")
     func delivery() async throws {
         let details: JSON = ["Destination": "+*******1234", "DeliveryMedium": "SMS", "AttributeName": "phone_number"]
         let cases: [(JSON, JSON)] = [

@@ -130,7 +130,9 @@ struct ChallengeEndpoint: AccountEndpoint {
 
     private func cognitoResponse(_ accounts: CognitoAccounts, _ request: AccountRequest) -> Authenticator.Response {
         var answers = answer.responses(to: challenge)
-        for attribute in attributes { answers[AuthenticationChallenge.attributePrefix + attribute.name] = .string(attribute.value) }
+        for attribute in attributes {
+            answers[AuthenticationChallenge.attributePrefix + attribute.name] = .string(attribute.value)
+        }
         return Authenticator.Response(
             challenge: asked.name, session: asked.session, username: asked.username, answers: answers,
             device: asked.device, context: accounts.userContext(request), metadata: metadata)
