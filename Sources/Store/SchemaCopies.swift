@@ -30,6 +30,7 @@ struct SchemaCopies {
         let lock = unsafe open(lockPath, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard lock >= 0 else { throw KeyFileError(lockPath, failed: "cannot be made") }
         defer { Glibc.close(lock) }
+        StateDirectory(path: directory).giveToOwner(lock)
         while flock(lock, LOCK_EX) != 0 {
             guard errno == EINTR else { throw KeyFileError(lockPath, failed: "cannot be locked") }
         }

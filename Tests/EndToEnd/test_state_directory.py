@@ -102,25 +102,68 @@ def test_what_is_made_is_its_owners_whatever_the_umask(start_gateway, tmp_path, 
     start_gateway({"state_directory": str(state)}).wait_until_ready()
 
 
-@needs_root
-def test_a_directory_of_another_users_is_refused(stopped):
+@pytest.fixture
+def place():
+    """A directory that every user may look into."""
     place = Path(tempfile.mkdtemp())
-    try:
-        place.chmod(0o755)
-        executable, state, path = place / "gatehouse", place / "state", place / "gatehouse.yaml"
-        shutil.copy(binary(), executable)
-        executable.chmod(0o755)
-        path.write_text(json.dumps({**stopped.config, "state_directory": str(state)}))
-        path.chmod(0o644)
-        state.mkdir()
-        state.chmod(0o755)
-        os.chown(state, 4242, 4242)
-        # Those who come as somebody else can look into it, and read what is there, and must not believe it.
-        command = [executable, "serve", "--config", path]
-        result = subprocess.run(
-            command, user=4343, group=4343, extra_groups=[], capture_output=True, text=True, timeout=30 * PATIENCE
-        )
-        assert result.returncode == 78, result.stderr
-        assert f"state_directory: {state}: belongs to user 4242, and this runs as user 4343" in result.stderr
-    finally:
-        shutil.rmtree(place)
+    place.chmod(0o755)
+    yield place
+    shutil.rmtree(place)
+
+
+def serve_as_another_user(place: Path, config: dict, state: Path) -> str:
+    """What a start as user 4343 says that is refused for its settings."""
+    executable, path = place / "gatehouse", place / "gatehouse.yaml"
+    shutil.copy(binary(), executable)
+    executable.chmod(0o755)
+    path.write_text(json.dumps({**config, "state_directory": str(state)}))
+    path.chmod(0o644)
+    result = subprocess.run(
+        [executable, "serve", "--config", path],
+        user=4343,
+        group=4343,
+        extra_groups=[],
+        capture_output=True,
+        text=True,
+        timeout=30 * PATIENCE,
+    )
+    assert result.returncode == 78, result.stderr
+    return result.stderr
+
+
+@needs_root
+def test_a_directory_of_another_users_is_refused(stopped, place):
+    state = place / "state"
+    state.mkdir()
+    state.chmod(0o755)
+    os.chown(state, 4242, 4242)
+    # Those who come as somebody else can look into it, and read what is there, and must not believe it.
+    said = serve_as_another_user(place, stopped.config, state)
+    assert f"state_directory: {state}: belongs to user 4242, and this runs as user 4343" in said
+
+
+@needs_root
+def test_what_root_makes_belongs_to_the_directorys_owner(start_gateway, place):
+    state = place / "state"
+    state.mkdir(mode=0o700)
+    os.chown(state, 4343, 4343)
+    gateway = start_gateway({"state_directory": str(state)})
+    wait_until(lambda: list(state.glob("key-set-*.json")), "the key set to be kept")
+    owners = {path.name: path.stat().st_uid for path in state.iterdir()}
+    assert {"gatehouse.sqlite", "gatehouse.sqlite-wal", "gatehouse.sqlite-shm"} <= owners.keys()
+    assert set(owners.values()) == {4343}, owners
+    assert gateway.stop() == 0
+    assert {path.stat().st_uid for path in state.iterdir()} == {4343}
+
+
+@needs_root
+def test_a_file_of_roots_is_named_to_another_user(stopped, place):
+    state = place / "state"
+    shutil.copytree(state_of(stopped), state)
+    state.chmod(0o700)
+    for path in [state, *state.iterdir()]:
+        os.chown(path, 4343, 4343)
+    database = state / "gatehouse.sqlite"
+    os.chown(database, 0, 0)
+    said = serve_as_another_user(place, stopped.config, state)
+    assert f"{database}: belongs to root, and this runs as user 4343: chown 4343 {database}" in said

@@ -93,7 +93,7 @@ package struct OwnerOnlyFile: Sendable {
             if !isInPlace { unsafe unlink(temporary) }
         }
         try fill(descriptor, temporary, bytes)
-        giveToOwnerOfDirectory(descriptor)
+        StateDirectory(path: directory).giveToOwner(descriptor)
         guard fsync(descriptor) == 0, unsafe rename(temporary, path) == 0 else {
             throw KeyFileError(path, failed: "cannot be written")
         }
@@ -111,13 +111,6 @@ package struct OwnerOnlyFile: Sendable {
             guard count > 0 else { throw KeyFileError(path, failed: "cannot be written") }
             written += count
         }
-    }
-
-    /// A command that root runs leaves nothing that the gateway, under its own user, could not read.
-    private func giveToOwnerOfDirectory(_ descriptor: CInt) {
-        var status = stat()
-        guard geteuid() == 0, unsafe stat(directory, &status) == 0 else { return }
-        fchown(descriptor, status.st_uid, status.st_gid)
     }
 
     package func remove() { unsafe unlink(path) }
@@ -141,7 +134,7 @@ package struct OwnerOnlyFile: Sendable {
         try StateDirectory(path: directory).make()
         let lock = unsafe open(path + ".lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard lock >= 0 else { throw KeyFileError(path + ".lock", failed: "cannot be made") }
-        giveToOwnerOfDirectory(lock)
+        StateDirectory(path: directory).giveToOwner(lock)
         return lock
     }
 }

@@ -37,6 +37,14 @@ package struct StateDirectory {
         return unsafe mkdir(path, mode) == 0 || errno == EEXIST
     }
 
+    /// Gives a file that was made in it to its owner: what root makes must not keep the gateway, under its own user, from
+    /// reading it.
+    func giveToOwner(_ descriptor: CInt) {
+        var status = stat()
+        guard geteuid() == 0, unsafe stat(path, &status) == 0 else { return }
+        fchown(descriptor, status.st_uid, status.st_gid)
+    }
+
     // MARK: Syncing
 
     /// Returns when the names in it outlast a loss of power.
@@ -101,7 +109,12 @@ package struct StateDirectory {
         guard [geteuid(), 0, ownerOfDirectory].contains(status.st_uid) else {
             return KeyFileError(file, "belongs to user \(status.st_uid), who is not the directory's owner")
         }
-        return Self.error(ofFile: file, status.st_mode, isSecret: !name.hasPrefix(Self.keySetPrefix))
+        let isSecret = !name.hasPrefix(Self.keySetPrefix)
+        guard !isSecret || status.st_uid != 0 || geteuid() == 0 else {
+            return KeyFileError(
+                file, "belongs to root, and this runs as user \(geteuid()): chown \(geteuid()) \(file)")
+        }
+        return Self.error(ofFile: file, status.st_mode, isSecret: isSecret)
     }
 
     /// - Parameter isSecret: whether others may not read it either.
