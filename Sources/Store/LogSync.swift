@@ -24,6 +24,8 @@ final class LogSync: Sendable {
         /// When the disk was asked or has responded last; nil while it has nothing to do.
         var progress: ContinuousClock.Instant?
         var isWatched = false
+        /// How many turns have failed.
+        var failures = 0
 
         mutating func enter(_ waiter: Waiter, at now: ContinuousClock.Instant) -> Entry {
             guard let last = progress else {
@@ -91,10 +93,15 @@ final class LogSync: Sendable {
         }
     }
 
+    /// How often the disk has not taken the log. The system says so once, and then takes what is lost for written
+    /// (fsync(2)): the log from before is not to be relied on.
+    var failures: Int { state.withLock { $0.failures } }
+
     private func work() {
         while state.withLock({ $0.beginTurn(at: .now) }) {
             if let time = state.withLock({ $0.beginWatch() }) { look(after: time) }
             let result = Result { try sync() }
+            if case .failure = result { state.withLock { $0.failures += 1 } }
             for each in state.withLock({ $0.endTurn(at: .now) }) { each.resume(with: result) }
         }
     }

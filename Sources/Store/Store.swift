@@ -34,6 +34,8 @@ package final class Store: Sendable {
     private let writes = Locked(WritesUnderWay(at: .now))
     /// Nil for a database that is on no disk.
     private let log: LogSync?
+    /// How many failures of the log's way to the disk there were when it was last begun anew.
+    private let failuresBeforeLog = Locked(0)
     /// Nil for a database that is on no disk, or is only read.
     private let trial: WriteTrial?
     /// Nil: every time of day is believed.
@@ -116,7 +118,7 @@ package final class Store: Sendable {
     /// Tries whether the database can be written, for a bounded time, beside the queue of writes. The result is at
     /// ``writeError``.
     package func tryWriting() async {
-        await trial?.run { [log] in try await log?.wait() }
+        await trial?.run { [self] in try await reachDisk() }
     }
 
     /// Makes a span of `body` where the task is traced, the wait for other writes included.
@@ -173,9 +175,16 @@ package final class Store: Sendable {
     }
 
     /// Returns when all that was committed outlasts a loss of power. A commit alone does not in WAL mode, as GRDB sets
-    /// it up (SQLite, PRAGMA synchronous: `NORMAL`).
+    /// it up (SQLite, PRAGMA synchronous: `NORMAL`). A log that the disk has not taken once is first taken into the
+    /// database, since all that follows in it counts only together with what may be missing (SQLite, File Format, 4.4).
     func reachDisk() async throws {
-        try await log?.wait()
+        guard let log else { return }
+        let failures = log.failures
+        if failures > failuresBeforeLog.withLock({ $0 }) {
+            try await database.writeWithoutTransaction { _ = try $0.checkpoint(.truncate) }
+            failuresBeforeLog.withLock { $0 = max($0, failures) }
+        }
+        try await log.wait()
     }
 
     /// As GRDB's `inTransaction`, which compiles its own statements anew each time.
@@ -289,19 +298,20 @@ package final class Store: Sendable {
     }
 
     /// Makes an empty file, and its directory, where they are missing, for their owner only from the first moment,
-    /// whatever the umask. SQLite gives the files beside the database (`-wal`, `-shm`) the database's own permissions.
+    /// whatever the umask. SQLite gives the files beside the database (`-wal`, `-shm`) the database's own permissions, and
+    /// where root makes them its owner.
     ///
     /// - Parameter exclusively: whether a file that is there already is an error.
     static func makeFile(at path: String, exclusively: Bool = false) throws {
-        if let slash = path.lastIndex(of: "/"), slash != path.startIndex {
-            try makeDirectory(String(path[..<slash]))
-        }
+        let directory = path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) }
+        if let directory { try makeDirectory(directory) }
         let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
             // Made by another process in between.
             if errno == EEXIST, !exclusively { return }
             throw DatabaseError(resultCode: .SQLITE_CANTOPEN, message: "can't make \(path)")
         }
+        StateDirectory(path: directory ?? ".").giveToOwner(descriptor)
         Glibc.close(descriptor)
     }
 

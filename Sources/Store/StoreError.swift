@@ -10,6 +10,8 @@ package enum StoreError: Error, Equatable, CustomStringConvertible {
     case waitedTooLong
     /// The disk has not responded for too long. It may take what was written all the same.
     case noResponse
+    /// The database's file was removed, or another one is in its place.
+    case fileIsGone
     /// A row that was there a moment ago, and has been removed meanwhile.
     case rowVanished
     /// A copy isn't whole.
@@ -25,6 +27,7 @@ package enum StoreError: Error, Equatable, CustomStringConvertible {
             "this version changes its schema, and copies it to \(copy) before: \(reason). Nothing has changed"
         case .waitedTooLong: "the writes before this one took too long"
         case .noResponse: "the disk does not respond"
+        case .fileIsGone: "its file was removed or replaced; what is written now is lost: restart the gateway"
         case .rowVanished: "what it changes has been removed meanwhile"
         case .damaged(let errors): "it is damaged: \(errors.joined(separator: "; "))"
         }

@@ -19,12 +19,21 @@ package final class StoreUpkeep: Sendable {
         self.now = now
     }
 
+    /// - Throws: the first error. The failure of one table keeps no other from its turn.
     func removeEnded() async throws {
-        try await records.sessions.removeEnded(now: now())
-        try await records.directSessions.removeEnded(now: now())
-        try await records.users.removeEnded(now: now())
-        try await records.codes.removeEnded(now: now())
-        try await records.shortLived?.removeEnded()
+        let (records, now) = (records, now())
+        let removals: [() async throws -> Void] = [
+            { try await records.sessions.removeEnded(now: now) },
+            { try await records.directSessions.removeEnded(now: now) },
+            { try await records.users.removeEnded(now: now) },
+            { try await records.codes.removeEnded(now: now) },
+            { try await records.shortLived?.removeEnded() },
+        ]
+        var failure: (any Error)?
+        for remove in removals {
+            do { try await remove() } catch { failure = failure ?? error }
+        }
+        if let failure { throw failure }
     }
 
     /// Until cancelled; at first at once, since what ended while nothing ran is there as well.

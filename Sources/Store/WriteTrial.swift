@@ -7,9 +7,13 @@ final class WriteTrial: Sendable {
     private static let patience = 1.0
 
     let condition = WriteCondition()
+    private let path: String
+    /// Of the database's file as it was opened.
+    private let identity: FileIdentity?
     private let database: DatabaseQueue
 
     init(path: String) throws {
+        (self.path, identity) = (path, FileIdentity(path))
         var configuration = Configuration()
         configuration.busyMode = .timeout(Self.patience)
         database = try DatabaseQueue(path: path, configuration: configuration)
@@ -24,6 +28,8 @@ final class WriteTrial: Sendable {
     func run(_ reachDisk: @Sendable () async throws -> Void) async {
         let writes = condition.trialBegins(now: .now)
         do {
+            // SQLite goes on in a file that nobody finds any more.
+            guard FileIdentity(path) == identity else { throw StoreError.fileIsGone }
             try await database.writeWithoutTransaction { database in
                 try database.inTransaction(.immediate) {
                     guard writes else { return .rollback }

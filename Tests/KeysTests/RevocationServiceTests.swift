@@ -261,8 +261,13 @@ struct RevocationServiceTests {
             await #expect(throws: StoreError.noResponse) { try await service.revoke([revocation(.tokenID("t"))]) }
             #expect(service.current.revokes(Self.token(["jti": "t"])) && loops.count == 1)
             #expect(store.writeError == "the disk does not respond")
+            // It is committed, and can be read.
+            try await service.follow()
+            #expect(service.hasUnstored)
             disk.signal()
             while store.writeError != nil { await store.tryWriting() }
+            try await service.follow()
+            #expect(!service.hasUnstored)
         }
     }
 

@@ -143,6 +143,10 @@ struct StoreTests {
                 #expect(fails && error is Disk.Fault)
             }
         }
+        // The system may have lost what the disk has not taken: a log that begins with it counts no further.
+        let log = try FileManager.default.attributesOfItem(atPath: fixture.path + "-wal")
+        #expect(log[.size] as? Int == 0)
+        #expect(try await Self.count(store) == 2)
     }
 
     @Test("A disk that does not respond holds nobody, and is asked again when it has responded")
@@ -172,6 +176,26 @@ struct StoreTests {
         disk.mayGoOn.signal()
         while store.writeError != nil { await store.tryWriting() }
         #expect(disk.asked.count > 1)
+    }
+
+    @Test("A database whose file was removed or replaced cannot be written, until the file is there again")
+    func fileIsGone() async throws {
+        let fixture = StoreFixture()
+        defer { fixture.remove() }
+        let store = try Store(path: fixture.path, migrations: StoredLimits.migrations)
+        await store.tryWriting()
+        #expect(store.writeError == nil)
+        let away = fixture.path + ".away"
+        try FileManager.default.moveItem(atPath: fixture.path, toPath: away)
+        await store.tryWriting()
+        #expect(store.writeError == StoreError.fileIsGone.description)
+        _ = FileManager.default.createFile(atPath: fixture.path, contents: nil)
+        await store.tryWriting()
+        #expect(store.writeError == StoreError.fileIsGone.description)
+        try FileManager.default.removeItem(atPath: fixture.path)
+        try FileManager.default.moveItem(atPath: away, toPath: fixture.path)
+        await store.tryWriting()
+        #expect(store.writeError == nil)
     }
 
     @Test("The log of a database is there to be had on the disk; of what is not there that is said")
@@ -388,6 +412,23 @@ struct StoreTests {
             #expect(try await (users.session("\(name)") == nil) == (name == 1))
             #expect(try await users.isSpent([name]) == (name != 1))
         }
+    }
+
+    @Test("A table that cannot be tidied keeps no other from its turn, and is told of")
+    func failingTable() async throws {
+        let store = try Store(path: ":memory:", migrations: GatewayStore.migrations)
+        let users = StoredUsers(store)
+        let proof = UserSignIn.Proof(digest: [1], endsAt: 10, nonce: UserSignIn.Spent(digest: [2], endsAt: 10))
+        let user = UserRecord(id: "ada", issuer: "i", subject: "s", createdAt: 1)
+        let session = UserSessionRecord(
+            id: "1", userID: "", authTime: 1, createdAt: 1, refreshedAt: 1, expiresAt: 10, endsAt: 10)
+        _ = try await users.signIn(UserSignIn(proof: proof, user: user, session: session))
+        try await store.write { try $0.execute(sql: "ALTER TABLE sessions RENAME TO others") }
+        let upkeep = StoreUpkeep(
+            store.records, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, now: { 2000 })
+        await #expect(throws: DatabaseError.self) { try await upkeep.removeEnded() }
+        #expect(try await users.session("1") == nil)
+        #expect(try await !users.isSpent([1]))
     }
 
     @Test("A deletion waits for nobody who reads what is older, and upkeep empties the log afterwards")

@@ -48,9 +48,11 @@ extension RevocationService {
     /// Stores what is held here and the store lacks: it was revoked while the store could not be written, or on a
     /// database server that another one has taken the place of. A failure is logged once for as long as it lasts.
     private func storeMissing(_ stored: [Revocation]) async {
-        let (now, unstored) = (now(), state.withLock { $0.unstored })
-        let missing = current.revocations(notIn: RevocationList.empty.adding(stored)).filter { $0.endsAt > now }
+        let (now, state) = (now(), state.withLock { $0 })
+        let missing = state.list.revocations(notIn: RevocationList.empty.adding(stored)).filter { $0.endsAt > now }
         do {
+            // What the store has may not have reached the disk: it was committed, and the disk did not respond.
+            if state.failedCalls > state.storedCalls, missing.isEmpty { try await records.keep([]) }
             for start in stride(from: 0, to: missing.count, by: Self.storedAtOnce) {
                 let part = missing[start..<min(start + Self.storedAtOnce, missing.count)]
                 try await records.keep(part.map(RevocationRecord.init))
@@ -68,7 +70,7 @@ extension RevocationService {
         }
         cannotStore = false
         // Of calls that have failed meanwhile, the next reading stores the rest.
-        state.withLock { $0.unstored -= unstored }
+        self.state.withLock { $0.storedCalls = max($0.storedCalls, state.failedCalls) }
         guard !missing.isEmpty else { return }
         logger.notice(
             "revocations stored that the store lacked", metadata: ["revocations": .stringConvertible(missing.count)])

@@ -34,7 +34,9 @@ package actor RevocationService {
         var list = RevocationList.empty
         var failures = 0
         /// How many calls have left revocations in memory alone because the store failed.
-        var unstored = 0
+        var failedCalls = 0
+        /// Of how many of these, from the first on, it has the revocations now.
+        var storedCalls = 0
         /// When the list was last known to be complete, in seconds of the clock that nobody sets.
         var readAt: Int64
         /// How far the list has been read.
@@ -77,7 +79,7 @@ package actor RevocationService {
         }
     }
     /// Whether revocations are held that could not be stored. They are stored as soon as that succeeds.
-    package nonisolated var hasUnstored: Bool { state.withLock { $0.unstored > 0 } }
+    package nonisolated var hasUnstored: Bool { state.withLock { $0.failedCalls > $0.storedCalls } }
     /// How far the list has been read, and how many seconds ago; nil where it is no list of several gateways.
     package nonisolated var standing: (position: ChangePosition, age: Int64)? {
         guard changes.isShared else { return nil }
@@ -161,7 +163,7 @@ package actor RevocationService {
         } catch {
             state.withLock { state in
                 state.failures += revocations.count
-                state.unstored += 1
+                state.failedCalls += 1
             }
             needsWhole = true
             logger.error("revoked by this gateway alone until that can be stored", metadata: ["error": "\(error)"])
