@@ -1,5 +1,6 @@
 import ClockSteps
 import Cryptography
+import Foundation
 import TestSupport
 import Testing
 
@@ -152,6 +153,31 @@ struct KeyRingTests {
             _ = ring.advance(now: now, changed, for: .assertion, make: maker.make)
             #expect(Self.text(ring) == expected, "at \(now)")
         }
+    }
+
+    @Test("A key that nothing has advanced is kept for the longest time that it was used by")
+    func usedByOther() {
+        var ring = KeyRing(first: maker.make(), now: 0)
+        ring.use(by: RotationSchedule(rotateEvery: nil, publishAhead: 0, keepPrevious: 400))
+        let shorter = RotationSchedule(rotateEvery: nil, publishAhead: 0, keepPrevious: 50)
+        ring.use(by: shorter)
+        ring.rotate(now: 10, for: .sealing, make: maker.make)
+        for (now, count) in [(409, 2), (410, 1)] as [(Int64, Int)] {
+            _ = ring.advance(now: now, shorter, for: .sealing, make: maker.make)
+            #expect(ring.keys.count == count, "at \(now)")
+        }
+    }
+
+    @Test("The keys of a file are kept for the longest lifetime that a gateway has used them by")
+    func fileIsUsed() async throws {
+        let path = FileManager.default.temporaryDirectory.appending(path: "keys-\(UUID())").path
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let storage = KeyRings(stateDirectory: path)[.sealing]
+        for keepPrevious in [50, 400, 50] as [Int64] {
+            let schedule = RotationSchedule(rotateEvery: nil, publishAhead: 0, keepPrevious: keepPrevious)
+            _ = try await SealingKeys.ring(storage, usedBy: schedule)
+        }
+        #expect(try await storage.read()?.current?.keptFor == 400)
     }
 
     @Test("A clock that goes back changes no key")

@@ -30,7 +30,9 @@ extension SnapshotMaker {
         // Without a store no tokens are taken: nothing is sealed, and no user is hashed.
         guard let store else { return GatewayKeys(rings: rings, shared: SharedKeyServices(), sealing: nil) }
         guard rings.isShared else {
-            let sealing = settings.sealsWithOwnKeys ? try await SealingKeys.ring(rings[.sealing]) : nil
+            let sealing =
+                settings.sealsWithOwnKeys
+                ? try await SealingKeys.ring(rings[.sealing], usedBy: .sealingKeys(settings, isShared: false)) : nil
             return GatewayKeys(rings: rings, shared: SharedKeyServices(), sealing: sealing)
         }
         let known = previous?.sharedKeys ?? SharedKeyServices()

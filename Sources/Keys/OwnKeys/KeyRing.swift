@@ -95,6 +95,7 @@ package struct KeyRing: Sendable, Equatable {
         now: Int64, _ schedule: RotationSchedule, for purpose: KeyPurpose, make: () throws -> NewKey
     ) rethrows -> Bool {
         let before = keys
+        use(by: schedule)
         // By a clock that has been set back since: what is due after that time is due that much later.
         for index in keys.indices where keys[index].since > now { keys[index].since = now }
         let keepsNext = purpose.keepsNext(isShared: schedule.isShared)
@@ -105,11 +106,16 @@ package struct KeyRing: Sendable, Equatable {
         }
         keys.removeAll { $0.state == .previous && now - $0.since >= max($0.keptFor, schedule.keepPrevious) }
         if keepsNext, next == nil { keys.append(try make().stored(.next, at: now)) }
+        use(by: schedule)
+        sort()
+        return keys != before
+    }
+
+    /// Notes for how long the keys in use are needed once others are: the longest time that was configured while they were.
+    mutating func use(by schedule: RotationSchedule) {
         for index in keys.indices where keys[index].state != .previous {
             keys[index].keptFor = max(keys[index].keptFor, schedule.keepPrevious)
         }
-        sort()
-        return keys != before
     }
 
     /// Lets the next key, or a new one where there is none, take over.

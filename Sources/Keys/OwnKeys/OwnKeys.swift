@@ -86,6 +86,7 @@ package struct OwnKeys: Sendable {
                         + "so lately; --now rotates all the same")
             }
             let make = { try NewKey.make(for: purpose) }
+            rotated.use(by: schedule)
             try rotated.rotate(
                 now: now, for: purpose, isShared: schedule.isShared, discarding: discarded, make: make)
             _ = try rotated.advance(now: now, schedule, for: purpose, make: make)

@@ -16,6 +16,21 @@ package enum SealingKeys {
     package static func ring(_ storage: any KeyRingStorage) async throws -> SealingKeyRing {
         try SealingKeyRing(try await storage.readOrMake(now: WallClock.seconds()))
     }
+
+    /// The gateway's own of a file, which nothing but commands rotates.
+    ///
+    /// - Parameter schedule: what the keys are used by from now on.
+    package static func ring(
+        _ storage: any KeyRingStorage, usedBy schedule: RotationSchedule
+    ) async throws -> SealingKeyRing {
+        let now = WallClock.seconds()
+        let ring = try await storage.update { ring in
+            var used = try ring ?? KeyRing(first: NewKey.make(for: .sealing), now: now)
+            used.use(by: schedule)
+            ring = used
+        }
+        return try SealingKeyRing(ring)
+    }
 }
 
 extension SealingKeyRing {
