@@ -29,4 +29,17 @@ struct ACMEStateFileTests {
         }
         #expect(try await file.read() == stored)
     }
+
+    @Test("The right to order is there only where the state can be written")
+    func lease() async throws {
+        let directory = NSTemporaryDirectory() + "/gatehouse-acme-\(UUID())"
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        let file = ACMEStateFile(stateDirectory: directory)
+        let stored = try await file.update { $0.keep(Self.failure(1)) }
+        #expect(try await file.lease(to: "me", seconds: 60))
+        #expect(try await file.read() == stored)
+        try FileManager.default.removeItem(atPath: directory)
+        #expect(FileManager.default.createFile(atPath: directory, contents: nil))
+        await #expect(throws: (any Error).self) { try await file.lease(to: "me", seconds: 60) }
+    }
 }
