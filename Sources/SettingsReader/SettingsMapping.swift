@@ -70,6 +70,12 @@ package final class SettingsMapping {
         values.first { $0.name == name }?.node.error(message)
     }
 
+    /// Notes a fault of a key, whether the file has it or lacks it.
+    package func errorOrMissing(_ name: String, _ message: String) {
+        let place = place(of: name) ?? node.place.key(name, line: node.place.line, column: node.place.column)
+        node.context.error(message, at: place)
+    }
+
     /// The node of a key that may be left out.
     package func optional(_ name: String) -> SettingsNode? {
         find(name)

@@ -204,6 +204,10 @@ struct ConfigurationTests {
         (minimal + "\nusers: {}", "f.yaml:4: users: must be a list of users, not a section"),
         (minimal + "\nusers: [{email: a@b.c}]", "f.yaml:4: users[0].password: is missing"),
         (
+            minimal + "\nusername_attributes: [phone_number]\nusers: [{password: long-enough}]",
+            "f.yaml:5: users[0].email: there must be this or the attribute phone_number"
+        ),
+        (
             minimal + "\nusers: [{email: a, password: long-enough}]",
             "f.yaml:4: users[0].email: must be an e-mail address (got \"a\")"
         ),

@@ -56,6 +56,20 @@ struct SignInPoolTests {
     }
 
     @Test(
+        "What passwordless sign-in needs is missing with its place, whether the file has the key or not",
+        arguments: [
+            ("{}", "factors: is missing"), ("{factors: []}", "factors: must name at least one factor"),
+            ("{factors: [WEB_AUTHN]}", "relying_party_id: is needed for WEB_AUTHN"),
+            ("{factors: [WEB_AUTHN], relying_party_id: ''}", "relying_party_id: "),
+        ])
+    func passwordless(section: String, error: String) {
+        let found = errors(Self.yaml(", passwordless: \(section)"))
+        #expect(found.count == 1)
+        #expect(found.contains { $0.contains("sign_in.cognito.passwordless.\(error)") }, "\(found)")
+        #expect(errors(Self.yaml(", passwordless: {factors: [EMAIL_OTP]}")).isEmpty)
+    }
+
+    @Test(
         "Pools that no request could tell apart are faults, with their place",
         arguments: [
             ("", ["flow: srp"], "sign_in.more_pools[0]: has the prefix /api/v1/auth of another pool"),

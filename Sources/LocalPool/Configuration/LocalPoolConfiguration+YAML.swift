@@ -172,7 +172,7 @@ extension LocalPoolConfiguration.SeededUser {
             if let value = attributes[name], let error = schema.error(name, value) { node.error(error) }
         }
         if name(by: rule) == nil, !needsEmail, !rule.hasUsernames {
-            keys.error("email", "there must be this or the attribute phone_number")
+            keys.errorOrMissing("email", "there must be this or the attribute phone_number")
         }
     }
 }

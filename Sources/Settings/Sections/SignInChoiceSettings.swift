@@ -11,17 +11,16 @@ extension SignInChoiceSettings {
     }
 
     private mutating func readFactors(_ keys: SettingsMapping) {
-        if keys.optional("factors") == nil || keys.isEmptyList("factors") {
-            keys.error("factors", "must name at least one factor")
-        }
+        _ = keys.required("factors")
+        if keys.isEmptyList("factors") { keys.error("factors", "must name at least one factor") }
         for factor in keys.list("factors", ScalarFormat<SignInFactor>.oneOf, of: "factors") ?? [] {
             if factors.contains(factor) { keys.error("factors", "names \(factor.rawValue) twice") }
             factors.append(factor)
         }
         relyingPartyID = keys.value("relying_party_id", .identifier) ?? ""
         userVerification = keys.value("user_verification", .oneOf, default: userVerification)
-        if factors.contains(.passkey), relyingPartyID.isEmpty {
-            keys.error("relying_party_id", "is needed for WEB_AUTHN: the pool's relying party ID")
+        if factors.contains(.passkey), !keys.has("relying_party_id") {
+            keys.errorOrMissing("relying_party_id", "is needed for WEB_AUTHN: the pool's relying party ID")
         }
     }
 }
