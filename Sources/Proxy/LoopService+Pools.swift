@@ -12,7 +12,8 @@ extension LoopService {
         _ index: Int, _ plan: ServingPlan, _ curl: CurlLoop, _ metrics: LoopMetrics
     ) -> UpstreamPool {
         let upstream = plan.upstreams[index]
-        let (first, logger) = (plan.firstServer(of: index), plan.logger)
+        // A pool may outlive its plan by many reloads, and must not keep it.
+        let (first, logger, recent) = (plan.firstServer(of: index), plan.logger, plan.recent)
         func report(_ message: Logger.Message, _ server: Int, _ reason: String) {
             logger.debug(
                 message,
@@ -33,7 +34,7 @@ extension LoopService {
             case .ended: metrics.serverEnded(first + server)
             case .failed: metrics.serverFailed(first + server)
             case .erred(let error, let requestID):
-                plan.recent.serverErred(
+                recent.serverErred(
                     upstream.settings.servers[server].name, of: upstream.settings.name, error.text,
                     requestID: requestID, at: WallClock.seconds())
             case .ejected(let reason):
