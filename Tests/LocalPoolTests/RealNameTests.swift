@@ -72,6 +72,14 @@ struct RealNameTests {
         #expect(try claims(tokens.text("AccessToken"))["username"] == "ada")
     }
 
+    @Test("Where a second factor is required, a password is the only first one", arguments: [false, true])
+    func requiredSecondFactor(isRequired: Bool) async throws {
+        let pool = try await Self.pool { $0.mfa.mode = isRequired ? .required : .optional }
+        let answer = try await pool.pool.answer("InitiateAuth", Self.start("USER_AUTH", Self.email))
+        let available = (answer["AvailableChallenges"] ?? .null).strings
+        #expect(available.contains("PASSWORD") && available.contains("EMAIL_OTP") == !isRequired)
+    }
+
     @Test("PASSWORD_SRP within USER_AUTH proves the user name")
     func srpChoice() async throws {
         let pool = try await Self.pool { $0.passwordless.firstFactors = [.password] }

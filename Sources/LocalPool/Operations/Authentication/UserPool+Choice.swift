@@ -145,10 +145,13 @@ extension UserPool {
         return Self.names(of: factors)
     }
 
-    /// The factors that the user has something to use for.
+    /// The factors that the user has something to use for. Whoever is asked for a second factor has the password alone.
     func factors(
         of user: UserRecord, among allowed: [LocalPoolConfiguration.FirstFactor]
     ) async throws -> [LocalPoolConfiguration.FirstFactor] {
+        guard mfa.mode == .off || mfa.mode == .optional && usableMethods(of: user).isEmpty else {
+            return allowed.filter { $0 == .password }
+        }
         let hasPasskey = try await store.read { try !PasskeyRecord.all(of: user.sub, in: $0).isEmpty }
         return allowed.filter { factor in
             switch factor {

@@ -108,7 +108,7 @@ extension UserPool {
     }
 
     /// The methods that are switched on, that the pool has, and that there is something to use for.
-    private func usableMethods(of user: UserRecord) -> [SecondFactors.Method] {
+    func usableMethods(of user: UserRecord) -> [SecondFactors.Method] {
         var methods = user.secondFactors.methods
         if mfa.mode == .required, methods.isEmpty { methods = [.sms] }
         return methods.filter { method in
