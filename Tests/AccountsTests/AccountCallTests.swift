@@ -535,7 +535,8 @@ struct AccountCallTests {
         #expect(answer.status.code == status)
         #expect(answer.json["error"]?.stringValue == error)
         if !message.isEmpty { #expect(!answer.text.contains(message), "Cognito's words stay inside") }
-        #expect((answer.headers[.wwwAuthenticate] != nil) == (status == 401))
+        let challenge = message.hasSuffix("required scopes") ? Self.scopeChallenge : status == 401 ? "" : nil
+        #expect(answer.headers[.wwwAuthenticate]?.hasPrefix(challenge ?? "none") == (challenge == nil ? nil : true))
         #expect((answer.headers[.retryAfter] != nil) == (status == 429 || status == 503))
         // The pool's own faults are logged as errors, also where the response must not show them.
         let isMisconfigured =
@@ -656,6 +657,17 @@ struct AccountCallTests {
         guard let names = required[operation] else { return }
         let errors = try await refused(request(operation, [:]))
         #expect(Set(errors.keys) == names)
+    }
+
+    private static let scopeChallenge =
+        #"Bearer error="insufficient_scope", scope="aws.cognito.signin.user.admin""#
+
+    @Test("A telephone number beside the attributes is refused, and not passed over")
+    func numberOfProfile() async throws {
+        for number in ["+4915112345682", nil] as [JSON] {
+            let errors = try await refused(request(.updateMe, ["phone_number": number]))
+            #expect(errors["phone_number"] != nil)
+        }
     }
 
     @Test("An attribute that is the name to sign in with as well is 422: Cognito would get it twice")

@@ -149,6 +149,24 @@ struct HostedSignInTests {
         #expect(sealed.expiresAt == Fixture.now + Self.settings.refreshLifetime)
     }
 
+    @Test("A form may say the device as JSON", arguments: [(#"{"device_id": "f1"}"#, "f1"), ("f1", nil)])
+    func deviceInForm(_ device: String, _ id: String?) async throws {
+        let codes = try Self.codes()
+        _ = try await Self.comeBack(Self.accounts(RecordedFetcher(Self.tokens()), codes), codes)
+        var request = Self.redemption()
+        request.contentType = "application/x-www-form-urlencoded"
+        let form = FormEncoding.encode([
+            ("grant_type", "authorization_code"), ("client_id", Fixture.clientID), ("code", Self.random32),
+            ("redirect_uri", Self.app), ("code_verifier", Self.verifier), ("device_info", device),
+        ])
+        request.body = form
+        let answer = try await Self.accounts(RecordedFetcher(), codes).answer(request)
+        guard let id else { return #expect(answer.json["error"] == "invalid_request") }
+        let text = try #require(answer.json["refresh_token"]?.stringValue)
+        let sealed = try SealedRefreshToken(opening: Secret(text), with: Fixture.ring(), poolID: Fixture.poolID)
+        #expect(sealed.deviceID == id)
+    }
+
     @Test("A sign-in gives one code; what a second one gets from Cognito is ended there")
     func oneCode() async throws {
         let codes = try Self.codes()

@@ -112,7 +112,7 @@ def place():
 
 
 def serve_as_another_user(place: Path, config: dict, state: Path) -> str:
-    """What a start as user 4343 says that is refused for its settings."""
+    """The words of a start as user 4343 that is refused for its settings."""
     executable, path = place / "gatehouse", place / "gatehouse.yaml"
     shutil.copy(binary(), executable)
     executable.chmod(0o755)

@@ -67,7 +67,7 @@ package struct ACMEStateFile: ACMEStorage {
     /// Nothing: a file is not sealed.
     package func reseal() async throws {}
 
-    /// Nobody else orders. What is stored is written once more: a certificate that cannot be stored when it comes is lost,
+    /// Nobody else orders. The state is written once more: a certificate that cannot be stored when it comes is lost,
     /// and directories issue few of one name.
     package func lease(to holder: String, seconds: Int64) async throws -> Bool {
         try writeAgain()

@@ -219,7 +219,7 @@ enum AccountRefusals {
         case .userNotConfirmed: return Refusal(.userNotConfirmed, reason: reason)
         case .passwordResetRequired: return Refusal(.passwordResetRequired, reason: reason)
         case .temporaryPasswordExpired: return Refusal(.temporaryPasswordExpired, reason: reason)
-        case .scopeMissing: return Refusal(.accessDenied, reason: reason)
+        case .scopeMissing: return .scopeMissing(UserAttributeRule.scope, reason: reason)
         // Cognito's lock begins at one second and doubles up to 15 minutes; it does not say where it stands.
         case .lockedOut: return .retryLater(.tooManyRequests, after: 60, reason: reason)
         case .throttled: return .retryLater(.tooManyRequests, after: 5, reason: reason)

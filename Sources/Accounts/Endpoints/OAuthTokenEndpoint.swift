@@ -141,7 +141,13 @@ extension AccountRequest {
         let names = ["grant_type", "client_id", "code", "redirect_uri", "code_verifier", "refresh_token"]
         do {
             guard let text = String(validating: body, as: UTF8.self) else { throw OAuthParameterError() }
-            return try OAuthParameters(text).object(names)
+            let parameters = OAuthParameters(text)
+            var object = try parameters.object(names)
+            // A form has no objects.
+            if let device = try parameters.value("device_info", atMost: 4096) {
+                object["device_info"] = try JSON.parse(Array(device.utf8))
+            }
+            return object
         } catch {
             throw Refusal(
                 .invalidParameter, message: "A parameter is given twice, or cannot be read.",

@@ -22,6 +22,7 @@ struct UpdateMeEndpoint: AccountEndpoint {
         attributes = fields.attributes(accounts.settings.writableAttributes)
         // An address counts once it is proven, and whoever changes one proves to be the user first.
         fields.refuse("email", "is changed by POST me/email")
+        fields.refuse("phone_number", "is changed by POST me/phone, and removed as one of the attributes")
         metadata = fields.clientMetadata(accounts.settings.choice.metadataKeys)
         try fields.check()
         if attributes.contains(where: { $0.name.hasSameBytes(as: "phone_number") && !$0.value.isEmpty }) {

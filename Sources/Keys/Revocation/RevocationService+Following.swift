@@ -51,7 +51,7 @@ extension RevocationService {
         let (now, state) = (now(), state.withLock { $0 })
         let missing = state.list.revocations(notIn: RevocationList.empty.adding(stored)).filter { $0.endsAt > now }
         do {
-            // What the store has may not have reached the disk: it was committed, and the disk did not respond.
+            // The store may have committed all of it, and the disk not have taken it.
             if state.failedCalls > state.storedCalls, missing.isEmpty { try await records.keep([]) }
             for start in stride(from: 0, to: missing.count, by: Self.storedAtOnce) {
                 let part = missing[start..<min(start + Self.storedAtOnce, missing.count)]

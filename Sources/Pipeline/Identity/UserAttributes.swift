@@ -19,7 +19,7 @@ package struct UserAttributeRule: Sendable, Equatable {
     }
 
     /// The scope that Cognito wants of an access token to say whose it is.
-    static let scope = "aws.cognito.signin.user.admin"
+    package static let scope = "aws.cognito.signin.user.admin"
 
     /// Whether an attribute of this name can be read: one of OpenID Connect Core 5.1 that Cognito has, or a custom one.
     /// None has the name of a claim that Cognito itself puts into access tokens.

@@ -50,9 +50,5 @@ extension Gate {
     private static let attributesUnavailable = Refusal.retryLater(
         .identityProviderUnavailable, after: 5, reason: .request(.attributesUnavailable))
 
-    /// RFC 6750 §3: `scope` holds the scope that is needed.
-    private static let scopeMissing = Refusal(
-        .accessDenied,
-        headers: [.wwwAuthenticate: "Bearer error=\"insufficient_scope\", scope=\"\(UserAttributeRule.scope)\""],
-        reason: .policy(.insufficientScope))
+    private static let scopeMissing = Refusal.scopeMissing(UserAttributeRule.scope, reason: .policy(.insufficientScope))
 }

@@ -59,10 +59,7 @@ private struct Challenges: Sendable {
 
     func refusal(for denial: PolicyDenial) -> Refusal {
         switch denial {
-        case .insufficientScope:
-            // RFC 6750 §3: `scope` holds what is needed; no scope has a quote or a backslash in it.
-            let challenge = "Bearer error=\"insufficient_scope\", scope=\"\(scope)\""
-            return Refusal(.accessDenied, headers: [.wwwAuthenticate: challenge], reason: .policy(denial))
+        case .insufficientScope: return .scopeMissing(scope, reason: .policy(denial))
         case .authenticationTooOld: return .authenticationTooOld(maximumAge: maximumAge)
         case .groupMissing, .claimMismatch, .emailNotVerified, .subjectMismatch:
             return Refusal(.accessDenied, reason: .policy(denial))

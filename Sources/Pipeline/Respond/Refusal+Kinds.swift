@@ -38,6 +38,15 @@ extension Refusal {
         Refusal(error, message: message, headers: [.wwwAuthenticate: "Bearer"], reason: reason)
     }
 
+    /// 403 for a token without a scope that is needed (RFC 6750 §3).
+    ///
+    /// - Parameter scope: those that are needed, with spaces between them; no scope has a quote or a backslash in it.
+    package static func scopeMissing(_ scope: String, reason: Reason) -> Refusal {
+        Refusal(
+            .accessDenied, headers: [.wwwAuthenticate: "Bearer error=\"insufficient_scope\", scope=\"\(scope)\""],
+            reason: reason)
+    }
+
     /// 405 with the methods the path takes (RFC 9110 §15.5.6).
     package static func methodNotAllowed(_ allow: [HTTPRequest.Method]) -> Refusal {
         Refusal(
