@@ -58,7 +58,8 @@ final class WriteCondition: Sendable {
         switch error {
         case let error as DatabaseError where ofDatabase.contains(error.resultCode):
             "\(error.message ?? "it fails") (SQLite \(error.resultCode.rawValue))"
-        case let error as StoreError where [.noResponse, .fileIsGone].contains(error): error.description
+        case StoreError.noResponse: StoreError.noResponse.description
+        case StoreError.fileIsGone: StoreError.fileIsGone.description
         case is LogSync.SystemError: "the disk does not take what is written"
         default: nil
         }
