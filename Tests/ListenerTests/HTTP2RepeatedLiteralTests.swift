@@ -100,6 +100,30 @@ struct HTTP2RepeatedLiteralTests {
         }
     }
 
+    @Test("A frame that is too long stays so, though its value is shorter than its code", arguments: [false, true])
+    func tooLong(isWhole: Bool) throws {
+        // Nineteen bits each (RFC 7541, Appendix B), as many as fill whole bytes.
+        let bits = (0..<1720).flatMap { _ in (0..<19).map { 0x7FFF0 >> (18 - $0) & 1 == 1 } }
+        let code = stride(from: 0, to: bits.count, by: 8).map { start in
+            (0..<8).reduce(UInt8(0)) { $0 << 1 | (bits[start + $1] ? 1 : 0) }
+        }
+        let field = [0x00, 1, 0x78] + Self.length(code.count, marked: 0x80) + code
+        let wire = try wire()
+        try wire.send(Self.frame(1, [0x82, 0x86, 0x84, 0x01, 1, 0x61] + field))
+        #expect(try wire.take().allSatisfy { $0.type != 7 })
+        let filler = [UInt8](repeating: 0x61, count: 13_000)
+        let more = [0x00, 1, 0x79] + Self.length(filler.count, marked: 0) + filler
+        let bytes = Self.frame(3, [0x82, 0x86, 0x84, 0x01, 1, 0x61] + field + more)
+        if isWhole {
+            try wire.send(bytes)
+        } else {
+            try wire.send(bytes.dropLast())
+            try wire.send(Array(bytes.suffix(1)))
+        }
+        #expect(try wire.take().last { $0.type == 7 }?.word(at: 4) == 6)
+        #expect(wire.service.exchanges.count == 1)
+    }
+
     // MARK: Beside a connection whose heads never come whole
 
     /// A head of literals of every kind, some of them long, sometimes damaged.

@@ -28,6 +28,7 @@ struct HTTP2RepeatedLiteral {
     ///   - start: the index of that frame in `bytes`, which has the whole of it.
     /// - Returns: the frame to be taken in its place; nil where there is none.
     mutating func decoded(_ header: HTTP2FrameHeader, _ bytes: ByteBuffer, at start: Int) -> ByteBuffer? {
+        guard header.length <= Self.mostPayload else { return nil }
         let begin = start - bytes.readerIndex
         let range = begin..<begin + HTTP2FrameHeader.size + header.length
         return unsafe bytes.withUnsafeReadableBytes { bytes in
