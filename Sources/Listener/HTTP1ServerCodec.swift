@@ -324,9 +324,11 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
         if let context { read(context: context) }
     }
 
-    /// A body without chunks and length would seem to end with an orderly close. Bytes that wait here are lost with it.
+    /// A body without chunks and length would seem to end with an orderly close, and is reset. Of any other response the
+    /// client gets what there is: one that gets nothing takes its connection for a stale one, and sends a POST again.
     func breakOff() {
         guard let context else { return }
+        if !isTunnel, !output.isUntilClose { flush(context: context) }
         let isCut =
             output.isUntilClose || output.endsWithConnection && SlowReader.unsentBytes(of: context.channel) > 0
         if isCut, !isTunnel { reset(context) } else { context.close(promise: nil) }

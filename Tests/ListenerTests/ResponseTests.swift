@@ -155,13 +155,15 @@ struct ResponseTests {
         #expect(wire.isClosed)
     }
 
-    @Test("A response that is broken off ends the connection without its last chunk")
-    func brokenOff() throws {
+    @Test(
+        "A response that is broken off ends the connection without its last chunk, and with what there was of it",
+        arguments: [true, false])
+    func brokenOff(isFlushed: Bool) throws {
         let wire = try Wire()
         try wire.send(Self.get)
         wire.service.exchanges[0].start()
         wire.service.exchanges[0].write("one")
-        wire.service.exchanges[0].flush()
+        if isFlushed { wire.service.exchanges[0].flush() }
         wire.service.exchanges[0].breakOff()
         #expect(try wire.take() == "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n")
         #expect(wire.isClosed)
