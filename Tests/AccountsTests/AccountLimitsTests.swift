@@ -635,7 +635,7 @@ struct AccountLimitsTests {
         #expect(await wait(third) == 0)
     }
 
-    @Test("Calls that are counted while a stop meets a write are written as well", .timeLimit(.minutes(1)))
+    @Test("Calls that are counted while a stop meets a write are written as well", .timeLimit(.minutes(10)))
     func stopDuringWrite() async throws {
         let (began, begins) = AsyncStream<Void>.makeStream()
         let (held, release) = AsyncStream<Void>.makeStream()

@@ -350,7 +350,7 @@ struct RefreshTests {
 
     typealias Row = LoginTests.Row
 
-    @Test("Who joins the refresh of a client that has gone is judged for itself", .timeLimit(.minutes(1)))
+    @Test("Who joins the refresh of a client that has gone is judged for itself", .timeLimit(.minutes(10)))
     func joinedAbandoned() async throws {
         let flights = RefreshFlights<Int>()
         let (opened, open) = AsyncStream.makeStream(of: Void.self)

@@ -197,7 +197,7 @@ struct UserAttributeServiceTests {
         #expect(await fetcher.calls == 2)
     }
 
-    @Test("A call counts as long as it runs, also where the attributes have changed since", .timeLimit(.minutes(1)))
+    @Test("A call counts as long as it runs, also where the attributes have changed since", .timeLimit(.minutes(10)))
     func boundedAfterChange() async {
         let fetcher = GatedFetcher(Self.user)
         let service = Self.service(fetcher, maximumFlights: 1)
@@ -210,7 +210,7 @@ struct UserAttributeServiceTests {
         #expect(await fetcher.calls == 2)
     }
 
-    @Test("Attributes that change with every call keep nobody waiting for ever", .timeLimit(.minutes(1)))
+    @Test("Attributes that change with every call keep nobody waiting for ever", .timeLimit(.minutes(10)))
     func changedAgainAndAgain() async {
         let fetcher = ForgettingFetcher(Self.user)
         let service = Self.service(fetcher)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Curl
 
-@Suite("Upstream: look-ups", .timeLimit(.minutes(1)))
+@Suite("Upstream: look-ups", .timeLimit(.minutes(10)))
 struct LookupTests {
     static let times = LookupTimes(
         fresh: .seconds(1), servedWhileRefreshed: .seconds(5), patience: .milliseconds(500), retry: .seconds(1))

@@ -28,7 +28,7 @@ private struct HeadsOnly: Transport {
     }
 }
 
-@Suite("Responses that are empty or cut off", .timeLimit(.minutes(1)))
+@Suite("Responses that are empty or cut off", .timeLimit(.minutes(10)))
 struct CutResponseTests {
     private func expectAda(_ client: Gatehouse, _ scene: Scene) async throws {
         #expect(await client.state.user?.email == ada.email)

@@ -39,7 +39,7 @@ struct SessionModelTests {
         while !isReached(model.state) { await change(of: model) }
     }
 
-    @Test("It restores the session, and follows it", .timeLimit(.minutes(1)))
+    @Test("It restores the session, and follows it", .timeLimit(.minutes(10)))
     func follows() async throws {
         let client = try client(signedIn: true)
         let model = SessionModel(client)
@@ -54,14 +54,14 @@ struct SessionModelTests {
         #expect(model.user == nil)
     }
 
-    @Test("Nobody is signed in where nothing is stored", .timeLimit(.minutes(1)))
+    @Test("Nobody is signed in where nothing is stored", .timeLimit(.minutes(10)))
     func empty() async throws {
         let model = SessionModel(try client(signedIn: false))
         await follow(model) { $0 == .signedOut(.notSignedIn) }
         #expect(!model.isSignedIn)
     }
 
-    @Test("An app that starts before the device is unlocked shows the user after that", .timeLimit(.minutes(1)))
+    @Test("An app that starts before the device is unlocked shows the user after that", .timeLimit(.minutes(10)))
     func unlocked() async throws {
         let store = FaultyStore()
         let scene = Scene(store: store)
@@ -74,7 +74,7 @@ struct SessionModelTests {
         #expect(model.user?.email == ada.email)
     }
 
-    @Test("The client does not keep a model alive", .timeLimit(.minutes(1)))
+    @Test("The client does not keep a model alive", .timeLimit(.minutes(10)))
     func released() async throws {
         let client = try client(signedIn: true)
         weak var model: SessionModel?

@@ -8,7 +8,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("Requests through URLSession", .timeLimit(.minutes(1)))
+@Suite("Requests through URLSession", .timeLimit(.minutes(10)))
 struct URLSessionTransportTests {
     private static let away = "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 4\r\n\r\naway"
 

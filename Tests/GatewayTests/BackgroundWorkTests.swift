@@ -3,7 +3,7 @@ import Testing
 @testable import Admin
 @testable import Gateway
 
-@Suite("Services beside requests", .timeLimit(.minutes(1)))
+@Suite("Services beside requests", .timeLimit(.minutes(10)))
 struct BackgroundWorkTests {
     /// The steps of all services of a test, in their order.
     private struct Steps {

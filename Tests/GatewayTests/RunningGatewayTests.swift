@@ -15,7 +15,7 @@ import Testing
 @testable import Telemetry
 
 /// A gateway in this process, on addresses of its own.
-@Suite("A running gateway", .timeLimit(.minutes(1)))
+@Suite("A running gateway", .timeLimit(.minutes(10)))
 struct RunningGatewayTests {
     private static let environment = ["SECRET": "0123456789abcdef0123456789abcdef"]
 

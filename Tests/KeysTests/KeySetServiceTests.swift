@@ -9,7 +9,7 @@ import Testing
 @testable import Keys
 @testable import Pipeline
 
-@Suite("Key sets: fetching and keeping", .timeLimit(.minutes(1)))
+@Suite("Key sets: fetching and keeping", .timeLimit(.minutes(10)))
 struct KeySetServiceTests {
     // MARK: Look-ups
 

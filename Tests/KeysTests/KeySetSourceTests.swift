@@ -7,7 +7,7 @@ import Testing
 @testable import Keys
 @testable import Pipeline
 
-@Suite("Key sets: where they come from", .timeLimit(.minutes(1)))
+@Suite("Key sets: where they come from", .timeLimit(.minutes(10)))
 struct KeySetSourceTests {
     static func issuer(_ source: Issuer.KeySource) -> Issuer {
         Issuer(

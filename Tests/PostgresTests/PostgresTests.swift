@@ -5,7 +5,7 @@ import Testing
 @testable import Postgres
 
 /// All that want a server. They are skipped where PostgreSQL is not installed; deploy/test.sh installs it.
-@Suite("PostgreSQL", .enabled(if: PostgresServer.isInstalled), .timeLimit(.minutes(2)))
+@Suite("PostgreSQL", .enabled(if: PostgresServer.isInstalled), .timeLimit(.minutes(10)))
 struct PostgresTests {
     /// Calls `body`, which must fail.
     static func error(of body: () async throws -> Void) async -> PostgresError? {

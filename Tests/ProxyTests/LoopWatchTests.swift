@@ -7,7 +7,7 @@ import Testing
 @testable import Proxy
 @testable import Telemetry
 
-@Suite("Stalls of an event loop", .serialized, .timeLimit(.minutes(1)))
+@Suite("Stalls of an event loop", .serialized, .timeLimit(.minutes(10)))
 struct LoopWatchTests {
     /// Seconds of a clock.
     static func seconds(_ clock: clockid_t) -> Double {

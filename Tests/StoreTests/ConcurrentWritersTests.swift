@@ -6,7 +6,7 @@ import Testing
 @testable import Store
 
 /// Two stores on one file, as two processes have them: each writes on a connection of its own.
-@Suite("Concurrent writers of one database", .timeLimit(.minutes(2)))
+@Suite("Concurrent writers of one database", .timeLimit(.minutes(10)))
 struct ConcurrentWritersTests {
     private static let now: Int64 = 1_700_000_000
     private static let rounds = 100

@@ -34,7 +34,7 @@ struct ReplicaServiceTests {
     }
 
     @Test(
-        "A gateway says that it is alive while it opens the windows of one that is lost", .timeLimit(.minutes(1)))
+        "A gateway says that it is alive while it opens the windows of one that is lost", .timeLimit(.minutes(10)))
     func heartbeat() async throws {
         let records = SlowRecords()
         let service = ReplicaService(

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Upstream
 
-@Suite("Upstream: bodies and backpressure", .timeLimit(.minutes(1)))
+@Suite("Upstream: bodies and backpressure", .timeLimit(.minutes(10)))
 struct BackpressureTests {
     @Test("A request's body goes out in its framing, and the connection is kept")
     func bodies() async throws {

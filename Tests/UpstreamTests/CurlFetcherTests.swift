@@ -4,7 +4,7 @@ import Testing
 @testable import HTTPClient
 @testable import Upstream
 
-@Suite("Upstream: the gateway's own requests", .timeLimit(.minutes(1)))
+@Suite("Upstream: the gateway's own requests", .timeLimit(.minutes(10)))
 struct CurlFetcherTests {
     /// A backend with this script and a fetcher that may speak plain text to it, unless told otherwise.
     static func with(

@@ -8,7 +8,7 @@ import Testing
 @testable import HTTPClient
 @testable import Upstream
 
-@Suite("Upstream: exchanges on a real socket", .timeLimit(.minutes(1)))
+@Suite("Upstream: exchanges on a real socket", .timeLimit(.minutes(10)))
 struct ExchangeTests {
     static let lost = UpstreamFault.connectionLost
 

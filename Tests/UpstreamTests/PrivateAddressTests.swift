@@ -4,7 +4,7 @@ import Testing
 @testable import Curl
 @testable import Upstream
 
-@Suite("Upstream: private addresses", .timeLimit(.minutes(1)))
+@Suite("Upstream: private addresses", .timeLimit(.minutes(10)))
 struct PrivateAddressTests {
     /// IPv4 as four numbers, IPv6 as hexadecimal digits of all 16 bytes.
     static func bytes(_ text: String) -> [UInt8] {

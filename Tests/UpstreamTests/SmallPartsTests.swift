@@ -7,7 +7,7 @@ import Testing
 
 @testable import Upstream
 
-@Suite("Upstream: small parts of a body", .timeLimit(.minutes(1)))
+@Suite("Upstream: small parts of a body", .timeLimit(.minutes(10)))
 struct SmallPartsTests {
     static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 

@@ -1,7 +1,7 @@
 import Store
 import Testing
 
-@Suite("Records of Apple's tokens, in each store", .timeLimit(.minutes(2)))
+@Suite("Records of Apple's tokens, in each store", .timeLimit(.minutes(10)))
 struct AppleTokenRecordsTests {
     private static let now = SharedRecords.now
 

@@ -2,7 +2,7 @@ import Store
 import Testing
 
 /// Two gateways on one database, each with several writers at once.
-@Suite("Concurrent writers of users, in each store", .timeLimit(.minutes(5)))
+@Suite("Concurrent writers of users, in each store", .timeLimit(.minutes(10)))
 struct ConcurrentUsersTests {
     private typealias Records = SharedRecords
     private static let now = SharedRecords.now

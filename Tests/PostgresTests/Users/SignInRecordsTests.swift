@@ -1,7 +1,7 @@
 import Store
 import Testing
 
-@Suite("Records of sign-ins, in each store", .timeLimit(.minutes(2)))
+@Suite("Records of sign-ins, in each store", .timeLimit(.minutes(10)))
 struct SignInRecordsTests {
     private static let now = SharedRecords.now
 

@@ -1,7 +1,7 @@
 import Store
 import Testing
 
-@Suite("Records of users, in each store", .timeLimit(.minutes(2)))
+@Suite("Records of users, in each store", .timeLimit(.minutes(10)))
 struct UserRecordsTests {
     private static let now = SharedRecords.now
 

@@ -1,7 +1,7 @@
 import Store
 import Testing
 
-@Suite("Records of users' sessions, in each store", .timeLimit(.minutes(2)))
+@Suite("Records of users' sessions, in each store", .timeLimit(.minutes(10)))
 struct UserSessionRecordsTests {
     private static let now = SharedRecords.now
 
