@@ -108,8 +108,8 @@ final class ConnectionSet {
         }
     }
 
-    /// Closes all connections. Those that take their leave first, such as WebSockets, have `farewell` for it: other calls
-    /// meanwhile change nothing.
+    /// Closes all connections. Those that take their leave first, such as WebSockets, have `farewell` for it. Further calls
+    /// change nothing.
     func closeAll(farewell: TimeAmount) {
         guard lastClosing == nil else { return }
         closeNow()

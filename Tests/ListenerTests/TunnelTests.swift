@@ -105,6 +105,28 @@ struct TunnelTests {
         #expect(wire.isClosed)
     }
 
+    @Test("Where the backend's connection fails, the client gets the bytes that came before")
+    func breaksOff() throws {
+        let (wire, exchange) = try tunnel()
+        wire.run()
+        exchange.write("last words")
+        exchange.breakOff()
+        #expect(try wire.take() == Self.head + "last words")
+        #expect(wire.isClosed)
+    }
+
+    @Test("Where it fails in the turn of its 101, the client gets the 101")
+    func breaksOffAtOnce() throws {
+        let wire = try Wire()
+        try wire.send(Self.upgrade)
+        let exchange = try #require(wire.service.exchanges.first)
+        exchange.start(.switchingProtocols)
+        exchange.write("hello")
+        exchange.breakOff()
+        #expect(try wire.take() == Self.head + "hello")
+        #expect(wire.isClosed)
+    }
+
     @Test("A stop leaves it open; at the end of the grace it is told to close, and has its time for that")
     func stop() throws {
         let (wire, exchange) = try tunnel()
