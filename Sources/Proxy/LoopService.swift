@@ -144,8 +144,8 @@ final class LoopService {
     @inline(__always)
     func rateLimitWait(_ permit: borrowing Permit, client: String) -> Int? {
         guard let limiter = plan.rateLimiters?[permit.routeIndex] else { return nil }
-        let caller = limiter.caller(permit.request, client: client, subject: permit.subject)
-        let wait = limiter.take(caller, now: NIODeadline.now().uptimeNanoseconds)
+        let wait = limiter.take(
+            permit.request, client: client, subject: permit.subject, now: NIODeadline.now().uptimeNanoseconds)
         return wait.map { Int(($0 + 999_999_999) / 1_000_000_000) }
     }
 

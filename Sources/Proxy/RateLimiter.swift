@@ -85,35 +85,41 @@ internal import Synchronization
 }
 
 extension RateLimiter {
-    /// The hash of the caller that a request counts for. Seeded anew in each process: nobody can choose what shares a place with
-    /// another's.
+    /// Counts a request for its caller. A header that is repeated names several callers, and the request counts for each
+    /// of them: backends differ in which value they take.
     ///
     /// - Parameters:
     ///   - client: the client's address.
     ///   - subject: of the verified token; nil where there is none.
-    func caller(_ request: HTTPRequest, client: String, subject: String?) -> Int {
-        var hasher = Hasher()
-        switch limit.key {
-        case .address: break
-        case .subject:
-            guard let subject else { break }
-            hasher.combine(1)
-            Self.combine(subject, &hasher)
-            return hasher.finalize()
-        case .header(let name):
-            guard request.headerFields.contains(name) else { break }
-            hasher.combine(2)
-            for field in request.headerFields where field.name == name { Self.combine(field.value, &hasher) }
-            return hasher.finalize()
+    ///   - now: nanoseconds of a clock that only goes forward.
+    /// - Returns: the nanoseconds until there is room; nil if there was.
+    func take(_ request: HTTPRequest, client: String, subject: String?, now: UInt64) -> UInt64? {
+        guard case .header(let name) = limit.key, request.headerFields.contains(name) else {
+            return take(caller(client: client, subject: subject), now: now)
         }
+        var longest: UInt64?
+        for field in request.headerFields where field.name == name {
+            guard let wait = take(Self.hash(2, field.value), now: now) else { continue }
+            longest = max(longest ?? 0, wait)
+        }
+        return longest
+    }
+
+    private func caller(client: String, subject: String?) -> Int {
+        if limit.key == .subject, let subject { return Self.hash(1, subject) }
+        guard let address = IPAddress(client) else { return Self.hash(0, client) }
+        var hasher = Hasher()
         hasher.combine(0)
-        if let address = IPAddress(client) { hasher.combine(address.ofCustomer) } else { Self.combine(client, &hasher) }
+        hasher.combine(address.ofCustomer)
         return hasher.finalize()
     }
 
-    /// Byte by byte: texts that only look the same are others.
-    private static func combine(_ text: String, _ hasher: inout Hasher) {
+    /// Seeded anew in each process: nobody can choose what shares a place with another's. Byte by byte: texts that only
+    /// look the same are others.
+    private static func hash(_ kind: Int, _ text: String) -> Int {
+        var hasher = Hasher()
+        hasher.combine(kind)
         for byte in text.utf8 { hasher.combine(byte) }
-        hasher.combine(UInt8(0xFF))
+        return hasher.finalize()
     }
 }

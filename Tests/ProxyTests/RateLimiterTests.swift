@@ -68,27 +68,53 @@ struct RateLimiterTests {
         }
     }
 
+    /// Of one limit with one token in the whole test.
+    struct Call {
+        var client = "192.0.2.1"
+        var subject: String?
+        var keys: [String] = []
+
+        func isTaken(by limiter: RateLimiter) throws -> Bool {
+            let name = try #require(HTTPField.Name("X-Api-Key"))
+            var fields = HTTPFields()
+            for key in keys { fields.append(HTTPField(name: name, value: key)) }
+            return limiter.take(RateLimiterTests.request(fields), client: client, subject: subject, now: 1) == nil
+        }
+    }
+
     @Test("Whose requests count together: address by customer, subject, header; else the address")
     func keys() throws {
         let key = try #require(HTTPField.Name("X-Api-Key"))
-        let (address, subject) = (Self.limiter(1, per: 1, burst: 1), Self.limiter(1, per: 1, burst: 1, .subject))
-        let header = Self.limiter(1, per: 1, burst: 1, .header(key))
-        func caller(
-            _ limiter: RateLimiter, _ client: String, _ sub: String? = nil, _ fields: HTTPFields = [:]
-        ) -> Int {
-            limiter.caller(Self.request(fields), client: client, subject: sub)
+        func count(_ key: RouteRateLimit.Key, _ calls: Call...) throws -> [Bool] {
+            let limiter = Self.limiter(1, per: 1000, burst: 1, key)
+            return try calls.map { try $0.isTaken(by: limiter) }
         }
-        #expect(caller(address, "192.0.2.1", "a") == caller(address, "::ffff:192.0.2.1", "b"))
-        #expect(caller(address, "192.0.2.1") != caller(address, "192.0.2.2"))
-        #expect(caller(address, "2001:db8::1") == caller(address, "2001:db8::ffff"))
-        #expect(caller(address, "2001:db8::1") != caller(address, "2001:db8:0:1::1"))
-        #expect(caller(subject, "192.0.2.1", "a") == caller(subject, "192.0.2.2", "a"))
-        #expect(caller(subject, "192.0.2.1", "a") != caller(subject, "192.0.2.1", "b"))
-        #expect(caller(subject, "192.0.2.1") == caller(address, "192.0.2.1"))
-        #expect(caller(header, "192.0.2.1", nil, [key: "a"]) == caller(header, "192.0.2.2", "x", [key: "a"]))
-        #expect(caller(header, "192.0.2.1", nil, [key: "a"]) != caller(header, "192.0.2.1", nil, [key: "b"]))
-        #expect(caller(header, "192.0.2.1") == caller(address, "192.0.2.1"))
-        // A subject is no header's value, and neither is an address.
-        #expect(caller(subject, "192.0.2.1", "a") != caller(header, "192.0.2.1", nil, [key: "a"]))
+        #expect(
+            try count(.address, Call(subject: "a"), Call(client: "::ffff:192.0.2.1", subject: "b"))
+                == [true, false])
+        #expect(try count(.address, Call(), Call(client: "192.0.2.2")) == [true, true])
+        #expect(try count(.address, Call(client: "2001:db8::1"), Call(client: "2001:db8::ffff")) == [true, false])
+        #expect(try count(.address, Call(client: "2001:db8::1"), Call(client: "2001:db8:0:1::1")) == [true, true])
+        #expect(
+            try count(.subject, Call(subject: "a"), Call(client: "192.0.2.2", subject: "a"), Call(subject: "b"))
+                == [true, false, true])
+        #expect(try count(.subject, Call(), Call(), Call(client: "192.0.2.2")) == [true, false, true])
+        #expect(
+            try count(
+                .header(key), Call(keys: ["a"]), Call(client: "192.0.2.2", subject: "x", keys: ["a"]),
+                Call(keys: ["b"])) == [true, false, true])
+        // Without the header by address; an address is no header's value.
+        #expect(
+            try count(.header(key), Call(), Call(subject: "x"), Call(keys: ["192.0.2.1"])) == [true, false, true])
+    }
+
+    @Test("A repeated header counts for each of its values, whichever of them the backend takes")
+    func repeatedHeader() throws {
+        let limiter = Self.limiter(1, per: 1000, burst: 1, .header(try #require(HTTPField.Name("X-Api-Key"))))
+        #expect(try Call(keys: ["known", "1"]).isTaken(by: limiter))
+        #expect(try !Call(keys: ["known", "2"]).isTaken(by: limiter))
+        #expect(try !Call(keys: ["3", "known"]).isTaken(by: limiter))
+        #expect(try !Call(keys: ["1"]).isTaken(by: limiter))
+        #expect(try Call(keys: ["4"]).isTaken(by: limiter))
     }
 }
