@@ -85,6 +85,22 @@ static inline X509_INFO *gatehouse_info(const STACK_OF(X509_INFO) *infos, int in
 
 static inline void gatehouse_free_infos(STACK_OF(X509_INFO) *infos) { sk_X509_INFO_pop_free(infos, X509_INFO_free); }
 
+/* A callback of a store's verification. It refuses a server's certificate without a DNS name or an address among its
+ * alternative names, for which libcurl would go by the subject's common name. Clients must not (RFC 9110, 4.3.4). */
+static inline int gatehouse_refuse_common_name(int is_valid, X509_STORE_CTX *context) {
+    if (!is_valid || X509_STORE_CTX_get_error_depth(context) != 0) return is_valid;
+    X509 *certificate = X509_STORE_CTX_get_current_cert(context);
+    GENERAL_NAMES *names = certificate ? X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL) : NULL;
+    int has_name = 0;
+    for (int index = 0; index < sk_GENERAL_NAME_num(names); index += 1) {
+        int type = sk_GENERAL_NAME_value(names, index)->type;
+        if (type == GEN_DNS || type == GEN_IPADD) has_name = 1;
+    }
+    GENERAL_NAMES_free(names);
+    if (!has_name) X509_STORE_CTX_set_error(context, X509_V_ERR_HOSTNAME_MISMATCH);
+    return has_name;
+}
+
 /* One DNS name as a subject alternative name (RFC 5280, 4.2.1.6); NULL where there is no memory. The caller frees it. */
 static inline GENERAL_NAMES *gatehouse_dns_name(const char *name) {
     GENERAL_NAMES *names = GENERAL_NAMES_new();

@@ -60,6 +60,7 @@ package final class TrustedCertificates: @unchecked Sendable, Equatable {
         // As libcurl sets it: trusted issuers before those that a server sends, and any certificate given may end a
         // chain.
         X509_STORE_set_flags(store, UInt(X509_V_FLAG_TRUSTED_FIRST | X509_V_FLAG_PARTIAL_CHAIN))
+        X509_STORE_set_verify_cb(store, gatehouse_refuse_common_name)
         return store
     }
 

@@ -632,6 +632,14 @@ def test_tls_that_does_not_verify_is_502(balanced, authority, changes):
         assert_refusal(raw.exchange(gateway.port, "GET", "/recorded/public/x"), 502, "UpstreamException")
 
 
+def test_a_common_name_is_no_server_name(balanced, authority):
+    """RFC 9110, 4.3.4: a private authority may give any client's certificate a free common name."""
+    with authority.server("api.internal") as server:
+        gateway = balanced([server.url], tls=authority.settings())
+        assert_refusal(raw.exchange(gateway.port, "GET", "/recorded/public/x"), 502, "UpstreamException")
+    assert "hostname mismatch" in gateway.log()
+
+
 def test_without_its_certificate_a_server_that_wants_one_is_502(balanced, authority):
     with authority.server() as server:
         gateway = balanced([server.url], tls=authority.settings(certificate=..., key=...))

@@ -8,12 +8,15 @@ from pathlib import Path
 
 
 class Authority:
-    """Files `ca`, `server` (for `api.internal`) and `client`, each `.pem` and `.key`."""
+    """Files `ca`, `server` (for `api.internal`), `client` and `api.internal`, each `.pem` and `.key`. The last is for
+    nothing: it has that common name, and no alternative name."""
 
     def __init__(self, directory: Path):
         self.directory = directory
         self._run("req", "-x509", *self._new("ca"), "-days", "2", "-subj", "/CN=Test CA", "-out", self.path("ca.pem"))
-        for name, extension in (("server", "subjectAltName=DNS:api.internal"), ("client", "basicConstraints=CA:FALSE")):
+        nameless = "basicConstraints=CA:FALSE"
+        certificates = {"server": "subjectAltName=DNS:api.internal", "client": nameless, "api.internal": nameless}
+        for name, extension in certificates.items():
             self._run("req", *self._new(name), "-subj", f"/CN={name}", "-out", self.path(f"{name}.csr"))
             (directory / "extensions").write_text(extension + "\n")
             self._run(
@@ -59,13 +62,13 @@ class Authority:
         }
         return {key: value for key, value in settings.items() if value is not ...}
 
-    def server(self) -> "TLSServer":
-        return TLSServer(self.context())
+    def server(self, name: str = "server") -> "TLSServer":
+        return TLSServer(self.context(name))
 
-    def context(self) -> ssl.SSLContext:
+    def context(self, name: str = "server") -> ssl.SSLContext:
         """The server's, which wants the client's certificate too."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(self.path("server.pem"), self.path("server.key"))
+        context.load_cert_chain(self.path(f"{name}.pem"), self.path(f"{name}.key"))
         context.load_verify_locations(self.path("ca.pem"))
         context.verify_mode = ssl.CERT_REQUIRED
         return context
