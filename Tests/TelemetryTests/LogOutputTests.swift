@@ -73,6 +73,14 @@ struct LogOutputTests {
         #expect(try String(contentsOfFile: directory + "-moved/a.log", encoding: .utf8) == "one\n")
     }
 
+    @Test("A pipe that nobody reads from is refused, and is not waited for")
+    func unreadPipe() throws {
+        let path = directory + "/pipe"
+        #expect(mkfifo(path, 0o600) == 0)
+        let error = #expect(throws: LogError.self) { try LogOutput(path: path) }
+        #expect(error?.description == "\(path): cannot be opened: nobody reads from it")
+    }
+
     @Test("A reload does not wait for a write to a pipe whose reader stalls")
     func stalledPipe() throws {
         let path = directory + "/pipe"

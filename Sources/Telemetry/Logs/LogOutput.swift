@@ -56,11 +56,14 @@ final class LogOutput: Sendable {
     }()
 
     private static func open(_ path: String, _ mode: mode_t) throws(LogError) -> CInt {
-        let opened = unsafe Glibc.open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, mode)
+        // Without O_NONBLOCK, the opening of a pipe waits for a reader. Writes wait for one that is slow.
+        let opened = unsafe Glibc.open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, mode)
         guard opened >= 0 else {
             let number = errno
-            throw LogError(description: "\(path): cannot be opened: \(unsafe String(cString: strerror(number)))")
+            let reason = number == ENXIO ? "nobody reads from it" : unsafe String(cString: strerror(number))
+            throw LogError(description: "\(path): cannot be opened: \(reason)")
         }
+        _ = fcntl(opened, F_SETFL, fcntl(opened, F_GETFL) & ~O_NONBLOCK)
         return opened
     }
 
