@@ -248,4 +248,11 @@ struct LoadTests {
         let settings = expected.map { WebSocketPolicy(closesOnExpiry: $0, idleTimeout: .seconds($1)) }
         #expect(found == settings)
     }
+
+    @Test("A route's path has the characters that a URL has as escapes as they are", arguments: ["/café/**", "/a b"])
+    func decodedPath(path: String) throws {
+        var sample = Sample()
+        sample.routes = "routes:\n  - path: \(path)\n    upstream: api"
+        #expect(try load(sample.yaml).routes[0].path == path)
+    }
 }

@@ -316,6 +316,11 @@ struct SectionFaultTests {
             Case("{path: /a*, upstream: api}", "routes[0].path: \"*\" must be a whole segment"),
             Case("{path: /**/a, upstream: api}", "routes[0].path: \"**\" may only be the last segment"),
             Case("{path: '/a?b', upstream: api}", "routes[0].path: must hold only characters of a URL's path"),
+            Case("{path: '/a%20b', upstream: api}", "routes[0].path: pattern \"/a%20b\" holds a percent escape"),
+            Case("{path: '/a\u{FF0F}b', upstream: api}", "routes[0].path: pattern \"/a\u{FF0F}b\" holds a control or"),
+            Case(
+                "{path: /a, upstream: api, add_prefix: /é}",
+                "routes[0].add_prefix: must hold only characters of a URL's path"),
             Case("{path: /a, upstream: api, methods: [get]}", "routes[0].methods[0]: must be one of GET"),
             Case("{path: /a, upstream: api, methods: []}", "routes[0].methods: must name at least one"),
             Case("{path: /a, upstream: api, issuers: [user]}", "routes[0].issuers[0]: names no issuer"),

@@ -12,7 +12,8 @@ extension ScalarFormat where Value == String {
                     "\"*\" stands for any one segment, and {sub} for one that is the token's subject",
                     suggestion: parts.map { isParameter($0) ? "*" : $0 }.joined(separator: "/"))
             }
-            let segments = try pathSegments(parts.map { $0 == "{sub}" ? "*" : $0 }.joined(separator: "/"))
+            let segments = try pathSegments(
+                parts.map { $0 == "{sub}" ? "*" : $0 }.joined(separator: "/"), isDecoded: true)
             for (index, segment) in segments.enumerated() where segment.contains("*") {
                 guard segment == "*" || segment == "**" else {
                     throw ScalarRefusal("\"*\" must be a whole segment, as in /users/*/photo")
@@ -54,10 +55,14 @@ extension ScalarFormat where Value == String {
 
 /// The segments of a path in its normal form. A request's path is matched in that form, so a pattern that isn't could
 /// never match.
-private func pathSegments(_ text: String) throws(ScalarRefusal) -> [Substring] {
+///
+/// - Parameter isDecoded: whether characters are taken that a URL has as percent escapes, such as a space and `é`.
+private func pathSegments(_ text: String, isDecoded: Bool = false) throws(ScalarRefusal) -> [Substring] {
     guard text.hasPrefix("/") else { throw ScalarRefusal("must begin with \"/\"") }
-    guard text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }), !text.contains(where: { "?#\\\"<>^`{|}".contains($0) })
-    else {
+    let isWritten = { (byte: UInt8) in
+        (0x21...0x7E).contains(byte) || isDecoded && (byte == UInt8(ascii: " ") || byte >= 0x80)
+    }
+    guard text.utf8.allSatisfy(isWritten), !text.contains(where: { "?#\\\"<>^`{|}".contains($0) }) else {
         throw ScalarRefusal("must hold only characters of a URL's path, without query and fragment")
     }
     let segments = text.dropFirst().split(separator: "/", omittingEmptySubsequences: false)
