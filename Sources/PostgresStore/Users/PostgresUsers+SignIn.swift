@@ -39,7 +39,7 @@ extension PostgresUsers {
         }
         let known = try await user(issuer: signIn.user.issuer, subject: signIn.user.subject)
         if let known, known.disabledAt != nil { return .disabled(known) }
-        if let known, known.role != signIn.user.role { return .otherRole(known) }
+        if let known, !known.mayTake(role: signIn.user.role) { return .otherRole(known) }
         return nil
     }
 
@@ -64,7 +64,7 @@ extension PostgresUsers {
                 INSERT INTO users AS u (\(names(userColumns)))
                 SELECT \(user) WHERE (SELECT count(*) FROM used) = \(parts)
                 ON CONFLICT (issuer, subject) DO UPDATE SET \(broughtUpToDate)
-                WHERE u.disabled_at IS NULL AND u.role IS NOT DISTINCT FROM excluded.role
+                WHERE u.disabled_at IS NULL AND (u.role = excluded.role) IS NOT FALSE
                 RETURNING \(userList()), u.xmax = 0 AS is_new
             ), session AS (
                 INSERT INTO user_sessions (\(names(sessionColumns))) \(session)
@@ -74,14 +74,17 @@ extension PostgresUsers {
         return (sql, parameters.values)
     }
 
-    /// The changes of a known user `u`: an address that is given takes the place of the one before, unless a later word
-    /// is known. A row that was inserted has no `xmax`; one that was found has this transaction's.
-    private static let broughtUpToDate = ["email", "email_verified", "is_private_email", "email_as_of"].map {
-        """
-        \($0) = CASE WHEN excluded.email IS NOT NULL AND excluded.email_as_of >= u.email_as_of
-            THEN excluded.\($0) ELSE u.\($0) END
-        """
-    }.joined(separator: ", ")
+    /// The changes of a known user `u`: one without a role takes the app's, and an address that is given takes the place of
+    /// the one before, unless a later word is known. A row that was inserted has no `xmax`; one that was found has this
+    /// transaction's.
+    private static let broughtUpToDate =
+        "role = COALESCE(u.role, excluded.role), "
+        + ["email", "email_verified", "is_private_email", "email_as_of"].map {
+            """
+            \($0) = CASE WHEN excluded.email IS NOT NULL AND excluded.email_as_of >= u.email_as_of
+                THEN excluded.\($0) ELSE u.\($0) END
+            """
+        }.joined(separator: ", ")
 
     private static func keeping(_ token: AppleTokenRecord, _ parameters: inout PostgresParameters) -> String {
         """

@@ -66,7 +66,7 @@ extension SettingsMapping {
         return audiences
     }
 
-    /// A user whose app has no role would be refused by every other app: so all have one, or none.
+    /// A user whose app has no role would take that of the next app: so all have one, or none.
     fileprivate func roles(of apps: [String]?, _ issuer: String?) -> [String: String] {
         guard let node = optional("roles") else { return [:] }
         var roles: [String: String] = [:]

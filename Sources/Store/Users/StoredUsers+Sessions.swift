@@ -26,7 +26,7 @@ extension StoredUsers: UserSessionRecords {
             let known = try Self.user(issuer: signIn.user.issuer, subject: signIn.user.subject, in: database)
             if let known {
                 guard known.disabledAt == nil else { return .disabled(known) }
-                guard known.role == signIn.user.role else { return .otherRole(known) }
+                guard known.mayTake(role: signIn.user.role) else { return .otherRole(known) }
             }
             let user = try known.map { try Self.brought(upToDate: $0, by: signIn.user, in: database) } ?? signIn.user
             if known == nil { try Self.insert(user, in: database) }
@@ -181,13 +181,18 @@ extension StoredUsers: UserSessionRecords {
     private static func brought(
         upToDate known: UserRecord, by user: UserRecord, in database: Database
     ) throws -> UserRecord {
-        guard let address = user.email, user.emailAsOf >= known.emailAsOf else { return known }
         var updated = known
+        if known.role == nil, let role = user.role {
+            try setRole(role, of: known.id, in: database)
+            updated.role = role
+        }
+        guard let address = user.email, user.emailAsOf >= known.emailAsOf else { return updated }
+        let before = updated
         updated.email = address
         updated.emailVerified = user.emailVerified
         updated.isPrivateEmail = user.isPrivateEmail
         updated.emailAsOf = user.emailAsOf
-        guard updated != known else { return known }
+        guard updated != before else { return before }
         let email = VouchedEmail(address: address, isVerified: user.emailVerified, isPrivate: user.isPrivateEmail)
         try setEmail(email, asOf: user.emailAsOf, of: known.id, in: database)
         return updated

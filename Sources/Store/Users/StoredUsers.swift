@@ -102,9 +102,13 @@ extension StoredUsers: UserRecords {
 
     package func setRole(_ role: String?, of id: String) async throws -> UserRecord? {
         try await store.write { database in
-            try database.execute(sql: "UPDATE users SET role = ? WHERE id = ?", arguments: [role, id])
+            try Self.setRole(role, of: id, in: database)
             return try Self.user(id, in: database)
         }
+    }
+
+    static func setRole(_ role: String?, of id: String, in database: Database) throws {
+        try database.execute(sql: "UPDATE users SET role = ? WHERE id = ?", arguments: [role, id])
     }
 
     package func change(_ change: UserChange, of id: String) async throws -> UserRecord? {

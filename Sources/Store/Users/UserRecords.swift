@@ -39,6 +39,13 @@ package struct UserRecord: Sendable, Equatable {
         self.createdAt = createdAt
         self.disabledAt = disabledAt
     }
+
+    /// Whether the user may sign in with an app of this role. Whoever has no role takes the app's. An app has none where
+    /// roles are not configured, which takes nobody's away.
+    package func mayTake(role appRole: String?) -> Bool {
+        guard let role, let appRole else { return true }
+        return role.utf8.elementsEqual(appRole.utf8)
+    }
 }
 
 /// An e-mail address as an identity provider vouches for it.

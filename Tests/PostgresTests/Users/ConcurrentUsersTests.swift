@@ -100,10 +100,11 @@ struct ConcurrentUsersTests {
         let records = try await store.open()
         for round in 0..<Records.rounds {
             let name = "u-\(round)"
-            _ = try await records.users.signIn(Self.signIn(name, "\(round)-first"))
+            _ = try await records.users.signIn(Self.signIn(name, "\(round)-first", role: "customer"))
             _ = try await records.race { gateway, writer in
                 guard writer == 5 else {
-                    let step = try await gateway.users.signIn(Self.signIn(name, "\(round)-\(writer)"))
+                    let step = try await gateway.users.signIn(
+                        Self.signIn(name, "\(round)-\(writer)", role: "customer"))
                     if round.isMultiple(of: 2), case .otherRole = step { Issue.record("\(step)") }
                     return
                 }

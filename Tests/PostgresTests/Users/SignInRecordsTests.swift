@@ -36,13 +36,34 @@ struct SignInRecordsTests {
     }
 
     @Test(
+        "Who has no role takes the app's, and an app without a role takes nobody's away",
+        arguments: RecordStores.installed)
+    func roleless(store: RecordStores) async throws {
+        let records = try await store.open()
+        var user = SharedRecords.user("ada", email: "ada", asOf: 5)
+        #expect(try await signIn(records, user, "1") == .signedIn(user, isNew: true))
+        user.role = "driver"
+        #expect(try await signIn(records, user, "2") == .signedIn(user, isNew: false))
+        #expect(try await records.others.user(user.id) == user)
+        #expect(try await signIn(records, SharedRecords.user("ada"), "3") == .signedIn(user, isNew: false))
+        #expect(try await records.others.user(user.id) == user)
+        let other = SharedRecords.user("ada", role: "customer")
+        #expect(try await signIn(records, other, "4") == .otherRole(user))
+        _ = try await records.users.setRole(nil, of: user.id)
+        user.role = "customer"
+        (user.email, user.emailAsOf) = ("new", 6)
+        #expect(try await signIn(records, user, "5") == .signedIn(user, isNew: false))
+        #expect(try await records.others.user(user.id) == user)
+    }
+
+    @Test(
         "Who is disabled, or has another role, gets no session, and the proof is used up all the same",
         arguments: RecordStores.installed)
     func refused(store: RecordStores) async throws {
         let records = try await store.open()
         var user = SharedRecords.user("ada", role: "customer")
         #expect(try await signIn(records, user, "1", token: "first") == .signedIn(user, isNew: true))
-        for (number, role) in ["driver", nil].enumerated() {
+        for (number, role) in ["driver", "Customer"].enumerated() {
             let other = SharedRecords.user("ada", role: role)
             let proof = SharedRecords.proof("role-\(number)", nonce: "role-nonce-\(number)")
             #expect(try await signIn(records, other, "2", proof: proof, token: "no") == .otherRole(user))
