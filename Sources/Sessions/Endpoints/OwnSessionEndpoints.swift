@@ -72,17 +72,14 @@ struct EndOtherOwnSessionsEndpoint: AccountEndpoint {
     func perform(
         _ endpoints: SessionEndpoints, _ request: AccountRequest, _ admission: inout Admission
     ) async throws(Refusal) -> AccountAnswer {
-        let sessions = try endpoints.ownSessions()
-        let open = try await sessions.open(of: caller.userID, requestID: request.requestID)
-        try await sessions.end(
-            open.filter { !$0.id.hasSameBytes(as: caller.sessionID) }, requestID: request.requestID)
+        try await endpoints.ownSessions().endOthers(of: caller, requestID: request.requestID)
         return .done(subject: caller.userID)
     }
 }
 
 extension UserSessions {
     /// The sessions of a user that go on.
-    fileprivate func open(of userID: String, requestID: String) async throws(Refusal) -> [UserSessionRecord] {
+    func open(of userID: String, requestID: String) async throws(Refusal) -> [UserSessionRecord] {
         let stored = try await withRecords(requestID) { try await records.sessions(of: userID) }
         return stored.filter { $0.endedAt == nil && $0.endsAt > now() }
     }

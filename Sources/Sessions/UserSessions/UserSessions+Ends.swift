@@ -53,6 +53,20 @@ extension UserSessions {
         }.value
     }
 
+    /// Ends all sessions of a user but the caller's.
+    func endOthers(of caller: SessionCaller, requestID: String) async throws(Refusal) {
+        let others = try await open(of: caller.userID, requestID: requestID).filter {
+            !$0.id.hasSameBytes(as: caller.sessionID)
+        }
+        try await revoke(
+            try await targets(
+                for: others.map(\.id), of: caller.userID, from: others, sparing: caller.sessionID, requestID),
+            meaning: others, requestID)
+        for session in others {
+            _ = try await withRecords(requestID) { try await records.end(session.id, at: now()) }
+        }
+    }
+
     /// Ends these sessions, and none that have begun since they were read.
     func end(_ sessions: [UserSessionRecord], requestID: String) async throws(Refusal) {
         for session in sessions { try await end(session.id, requestID: requestID) }
@@ -86,9 +100,12 @@ extension UserSessions {
 
     /// The revocations that end these sessions.
     ///
-    /// - Parameter stored: their records.
+    /// - Parameters:
+    ///   - stored: their records.
+    ///   - own: one that goes on.
     private func targets(
-        for ids: [String], of userID: String?, from stored: [UserSessionRecord], _ requestID: String
+        for ids: [String], of userID: String?, from stored: [UserSessionRecord], sparing own: String? = nil,
+        _ requestID: String
     ) async throws(Refusal) -> [Revocation.Target] {
         let singly = ids.map(Revocation.Target.session)
         guard let userID, let newest = stored.map(\.authTime).max() else { return singly }
@@ -97,7 +114,8 @@ extension UserSessions {
         }
         guard hasMany else { return singly }
         let others = Set(ids).subtracting(stored.map(\.id)).sorted()
-        return [.subject(userID, before: newest)] + others.map(Revocation.Target.session)
+        let all = own.map { Revocation.Target.otherSignIns(userID, before: newest, sparing: $0) }
+        return [all ?? .subject(userID, before: newest)] + others.map(Revocation.Target.session)
     }
 
     /// By one entry, where there was no room for more: it takes along what began before.
