@@ -18,6 +18,8 @@ struct AppleNotification: Sendable, Equatable {
     var id: String
     var event: Event
     var subject: String
+    /// The apps that it is about, of those that the gateway knows.
+    var apps: [String]
     /// The address that the event is about.
     var email: String?
     var isPrivateEmail: Bool?
@@ -49,18 +51,16 @@ struct AppleNotificationRules: Sendable {
     func notification(in payload: [UInt8], now: Int64) throws(AppleNotificationError) -> AppleNotification {
         guard let claims = (try? JSON.parse(payload))?.objectValue else { throw .malformed }
         guard claims["iss"]?.stringValue?.hasSameBytes(as: issuer) == true else { throw .issuer }
-        let named = Self.audiences(claims["aud"])
-        guard audiences.contains(where: { ours in named.contains { $0.hasSameBytes(as: ours) } }) else {
-            throw .audience
-        }
+        let apps = Self.audiences(claims["aud"]).filter { $0.isOne(of: audiences) }
+        guard !apps.isEmpty else { throw .audience }
         let endsAt = try checkTimes(claims, now)
         // Identity tokens of the same key and app have no events.
         guard let id = Self.text(claims["jti"]), let event = Self.event(claims["events"]) else { throw .malformed }
         guard let type = Self.text(event["type"]), let subject = Self.text(event["sub"]) else { throw .malformed }
         let issuedAt = endsAt - maximumAge - skew
         return AppleNotification(
-            id: id, event: Self.kind(type), subject: subject, email: AppleEmail.address(event["email"]),
-            isPrivateEmail: event["is_private_email"]?.flagValue,
+            id: id, event: Self.kind(type), subject: subject, apps: apps,
+            email: AppleEmail.address(event["email"]), isPrivateEmail: event["is_private_email"]?.flagValue,
             occurredAt: occurrence(event["event_time"], issuedAt), endsAt: endsAt)
     }
 

@@ -67,11 +67,12 @@ struct AppleNotificationEndpoint: AccountEndpoint {
         case .consentRevoked:
             // A user who consents again is the same one.
             call.operation = .logout
-            try await endpoints.endConsent(of: user, upTo: notification.occurredAt, requestID: request.requestID)
+            try await endpoints.endConsent(
+                of: user, to: notification.apps, upTo: notification.occurredAt, requestID: request.requestID)
         case .accountDeleted:
             // Nobody can ever sign in as this user again.
             call.operation = .deleteMe
-            try await endpoints.endConsent(of: user, upTo: .max, requestID: request.requestID)
+            try await endpoints.endConsent(of: user, to: nil, upTo: .max, requestID: request.requestID)
             try await endpoints.revokeForever(user.id, requestID: request.requestID)
         case .emailDisabled, .emailEnabled:
             try await endpoints.setEmail(notification, of: user, requestID: request.requestID)
@@ -113,9 +114,12 @@ extension AppleSignIn {
 }
 
 extension SessionEndpoints {
-    /// Apple's tokens for the user are void. The notification may be late: consent given since then goes on.
+    /// Apple's tokens for the user are void. The notification may be late: consent given since then goes on. All sessions
+    /// until then end, since none has its app.
+    ///
+    /// - Parameter apps: the apps whose consent has ended; nil for all.
     fileprivate func endConsent(
-        of user: UserRecord, upTo time: Int64, requestID: String
+        of user: UserRecord, to apps: [String]?, upTo time: Int64, requestID: String
     ) async throws(Refusal) {
         let sessions = try ownSessions()
         let stored = try await sessions.withRecords(requestID) { try await sessions.records.sessions(of: user.id) }
@@ -123,7 +127,8 @@ extension SessionEndpoints {
         try await sessions.end(meant, requestID: requestID)
         guard let grants = apple.grants else { return }
         try await sessions.withRecords(requestID) {
-            for token in try await grants.records.appleTokens(of: user.id) where token.storedAt <= time {
+            for token in try await grants.records.appleTokens(of: user.id)
+            where token.storedAt <= time && apps.map({ token.clientID.isOne(of: $0) }) ?? true {
                 try await grants.records.remove(token)
             }
         }

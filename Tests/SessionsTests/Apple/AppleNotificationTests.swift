@@ -41,7 +41,7 @@ struct AppleNotificationTests {
         #expect(
             notification
                 == AppleNotification(
-                    id: "j1", event: .emailEnabled, subject: Fixture.subject,
+                    id: "j1", event: .emailEnabled, subject: Fixture.subject, apps: [Fixture.app],
                     email: "relay@privaterelay.appleid.com", isPrivateEmail: true, occurredAt: 1_779_999_990,
                     endsAt: Fixture.now - 10 + 86_400 + 60))
         #expect(try Self.read([("events", .object(Self.event))]) == notification)
@@ -83,7 +83,8 @@ struct AppleNotificationTests {
     @Test("One may have an end of its own, several audiences, and no time of the event")
     func lenient() throws {
         _ = try Self.read([("exp", .number(JSONNumber(Fixture.now + 5)))])
-        _ = try Self.read([("aud", ["com.example.other", .string(Fixture.driverApp)])])
+        let several = try Self.read([("aud", ["com.example.other", .string(Fixture.driverApp)])])
+        #expect(several.apps == [Fixture.driverApp], "of the gateway's own alone")
         let event: JSON = ["type": "consent-revoked", "sub": "s", "email": "<b>@x"]
         let notification = try Self.read([("events", event)])
         #expect(notification.occurredAt == Fixture.now - 10 && notification.email == nil)
