@@ -141,13 +141,17 @@ extension SessionEndpoints {
         try await sessions.revokeForever(userID, meaning: stored, requestID)
     }
 
-    /// An address that mail does not reach is kept, and counts as verified no more.
+    /// An address that mail does not reach is kept, and counts as verified no more. An event about another address than
+    /// the stored one changes nothing: a sign-in has replaced that one. A new address is stored only if it is verified.
     fileprivate func setEmail(
         _ notification: AppleNotification, of user: UserRecord, requestID: String
     ) async throws(Refusal) {
-        guard let address = notification.email ?? user.email else { return }
+        let isVerified = notification.event == .emailEnabled
+        guard let address = notification.email ?? user.email,
+            user.email.map({ $0.hasSameBytes(as: address) }) ?? isVerified
+        else { return }
         let email = VouchedEmail(
-            address: address, isVerified: notification.event == .emailEnabled,
+            address: address, isVerified: isVerified,
             isPrivate: notification.isPrivateEmail ?? user.isPrivateEmail)
         let sessions = try ownSessions()
         _ = try await sessions.withRecords(requestID) {

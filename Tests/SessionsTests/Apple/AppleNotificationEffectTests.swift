@@ -56,4 +56,60 @@ struct AppleNotificationEffectTests {
         #expect(try await world.user() == nil)
         #expect(try await world.revocations().isEmpty)
     }
+
+    // MARK: Addresses
+
+    private static let relay = "relay@privaterelay.appleid.com"
+    private static let other = "older@privaterelay.appleid.com"
+
+    /// A user with an address, maybe one that counts as verified no more, an event about one, and the outcome.
+    struct AddressCase: Sendable, CustomTestStringConvertible {
+        var stored: String?
+        var isEnabled = true
+        var type: String
+        var named: String?
+        var email: String?
+        var isVerified: Bool
+
+        var testDescription: String {
+            "\(stored ?? "none")\(isEnabled ? "" : ", disabled"), \(type) \(named ?? "without an address")"
+        }
+    }
+
+    static let addresses = [
+        AddressCase(stored: relay, type: "email-disabled", named: relay, email: relay, isVerified: false),
+        AddressCase(stored: relay, type: "email-disabled", email: relay, isVerified: false),
+        AddressCase(
+            stored: relay, isEnabled: false, type: "email-enabled", named: relay, email: relay, isVerified: true),
+        AddressCase(stored: relay, isEnabled: false, type: "email-enabled", email: relay, isVerified: true),
+        AddressCase(stored: relay, type: "email-disabled", named: other, email: relay, isVerified: true),
+        AddressCase(
+            stored: relay, type: "email-disabled", named: "Relay@privaterelay.appleid.com", email: relay,
+            isVerified: true),
+        AddressCase(stored: relay, type: "email-enabled", named: other, email: relay, isVerified: true),
+        AddressCase(
+            stored: relay, isEnabled: false, type: "email-enabled", named: other, email: relay, isVerified: false),
+        AddressCase(type: "email-disabled", named: other, email: nil, isVerified: false),
+        AddressCase(type: "email-enabled", named: other, email: other, isVerified: true),
+        AddressCase(type: "email-enabled", email: nil, isVerified: false),
+    ]
+
+    @Test(
+        "An event changes the stored address only if it is about that one, or enables one where none is stored",
+        arguments: addresses)
+    func address(_ test: AddressCase) async throws {
+        let world = try World()
+        let token = try Apple.identityToken([("email", test.stored.map(JSON.string))])
+        #expect(try await world.signIn(token).status == .ok)
+        let user = try #require(try await world.user())
+        if !test.isEnabled {
+            let email = VouchedEmail(address: Self.relay, isVerified: false, isPrivate: true)
+            _ = try await world.fixture.users.setEmail(email, asOf: Apple.now - 1, of: user.id)
+        }
+        var event: JSONObject = ["type": .string(test.type)]
+        event["email"] = test.named.map(JSON.string)
+        #expect(try await Self.notify(world, event).status == .ok)
+        let changed = try #require(try await world.user())
+        #expect(changed.email == test.email && changed.emailVerified == test.isVerified)
+    }
 }
