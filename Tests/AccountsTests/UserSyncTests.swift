@@ -29,4 +29,20 @@ struct UserSyncTests {
             #expect(error.error == .serviceUnavailable && error.reason.code == "user-sync-failed")
         }
     }
+
+    @Test("A change of a user whom the response does not show is reported, and the user is not asked for")
+    func notShown() async throws {
+        let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        let records = StoredOutbox(try Store(path: ":memory:", migrations: StoredOutbox.migrations))
+        let backend = ScriptedReceiver()
+        let sync = UserSync(
+            receiver: OutboxTests.receiver(backend), outbox: Outbox(records: records, logger: logger, now: { 1 }),
+            events: Set(UserSyncEvent.allCases), isRequired: true, asksForUser: true, logger: logger,
+            makeKey: { "k" })
+        #expect(try await sync.report(Self.call(.me), .changed(AuditEventTests.user)) == nil)
+        #expect(backend.requests.isEmpty)
+        let waiting = try await records.claim(
+            for: UserSync.destination, now: 1 << 60, lease: 0, longestPause: 0, limit: 9)
+        #expect(waiting.map(\.kind) == ["updated"])
+    }
 }

@@ -193,6 +193,20 @@ def test_the_backends_user_is_that_of_apples_sign_in_too(start_gateway, apple, r
     assert app.post("validate", token=signed_in["token"]).json()["user"]["role"] == "customer", "what its token says"
 
 
+def test_the_backend_hears_of_apples_word_about_an_address(start_gateway, apple, receiver, ledger):
+    receiver.on("/users", user_response())
+    app = AppleApp(start_gateway({**apple_settings(apple), **sync(receiver)}).port, apple, ledger)
+    email = "unreachable@example.com"
+    app.signed_in(email)
+    told = apple.event("email-disabled", email, send=False)
+    taken = app.post("apple/notifications", {"payload": told["payload"]})
+    assert (taken.status, taken.json()) == (200, {"success": True})
+    wait_until(lambda: "updated" in events(receiver), "the event")
+    bodies = [json.loads(request.body) for request in receiver.requests_to("/users") if request.complete]
+    assert [body["event"] for body in bodies] == ["signed_in", "updated"], "nothing asks for the user"
+    assert (bodies[1]["user"]["email"], bodies[1]["user"]["email_verified"]) == (email, False)
+
+
 # MARK: The profile of Apple's users
 
 

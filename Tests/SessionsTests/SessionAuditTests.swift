@@ -31,6 +31,7 @@ struct SessionAuditTests {
             (.appleSignIn, .refused(.notAuthorized, reason: .apple(.nonceMismatch)), ["sign_in_failed apple-sign-in"]),
             (.appleSignIn, .forwarded, ["signed_in apple-sign-in"]), (.appleSignIn, .succeeded, []),
             (.appleNonce, .succeeded, []), (.sessionValidate, .succeeded, []), (.appleNotifications, .succeeded, []),
+            (.appleNotifications, .changed(user), []),
         ] as [(AccountOperation, AccountOutcome, [String])])
     func sessions(operation: AccountOperation, outcome: AccountOutcome, expected: [String]) {
         let request = AccountRequest(operation: operation, requestID: "r-1", clientAddress: "192.0.2.7")

@@ -8,6 +8,8 @@ package enum AccountOutcome: Sendable {
     case givenAgain
     /// Done, without a sign-in. The response shows the user, maybe after a change.
     case shown(AccountUser)
+    /// Done, without a sign-in: the user is another now, whom the response does not show.
+    case changed(AccountUser)
     /// The user has new tokens: by `login`, or by `challenge`.
     case signedIn(AccountUser)
     /// The user has proven who they are, and the sign-in is on its way to the backend that keeps the users.

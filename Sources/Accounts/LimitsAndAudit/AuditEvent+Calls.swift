@@ -21,7 +21,7 @@ extension AuditEvent {
         case .signedIn, .forwarded: return [event(.signedIn)]
         case .challenged: return []
         case .givenAgain: return [event(.refreshGivenAgain)]
-        case .succeeded, .shown: return kind(of: call.operation.effect).map { [event($0)] } ?? []
+        case .succeeded, .shown, .changed: return kind(of: call.operation.effect).map { [event($0)] } ?? []
         case .refused(_, let reason):
             guard let kind = kind(ofRefused: call.operation, reason) else { return [] }
             return [event(kind, reason: reason.code)] + (locks ? [event(.lockedOut, reason: tooManyFailures)] : [])

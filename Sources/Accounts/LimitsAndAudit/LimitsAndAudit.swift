@@ -124,7 +124,7 @@ struct LimitsAndAudit: AccountGuard {
             _ = consume admission
             // The code was sent to the user, so its holder is the user.
             if let account = LimitedCall.account(of: call) { await limits.unlock(account: account) }
-        case .succeeded, .givenAgain, .shown, .forwarded, .challenged, .refused: break
+        case .succeeded, .givenAgain, .shown, .changed, .forwarded, .challenged, .refused: break
         }
         return false
     }
@@ -161,7 +161,7 @@ extension AccountTally.Key {
     init(_ operation: AccountOperation, _ outcome: AccountOutcome) {
         let name = operation.metricsName
         switch outcome {
-        case .succeeded, .shown, .signedIn, .forwarded: self.init(operation: name, result: "success")
+        case .succeeded, .shown, .changed, .signedIn, .forwarded: self.init(operation: name, result: "success")
         case .givenAgain: self.init(operation: name, result: "given_again")
         case .challenged: self.init(operation: name, result: "challenge")
         case .refused(_, let reason): self.init(operation: name, result: "refused", reason: reason)
@@ -176,7 +176,7 @@ extension SignInTally.Result {
         case .signedIn, .forwarded: self = .success
         case .challenged: self = .challenge
         case .refused: self = .refused
-        case .succeeded, .givenAgain, .shown: return nil
+        case .succeeded, .givenAgain, .shown, .changed: return nil
         }
     }
 }
@@ -189,7 +189,7 @@ extension SessionLengths.End {
         case .refused(_, let reason):
             guard operation.effect == .refreshed else { return nil }
             self.init(reason: reason)
-        case .givenAgain, .shown, .signedIn, .forwarded, .challenged: return nil
+        case .givenAgain, .shown, .changed, .signedIn, .forwarded, .challenged: return nil
         }
     }
 
@@ -245,7 +245,7 @@ extension AccountCall {
     fileprivate func changedSubject(_ outcome: AccountOutcome) -> String? {
         guard operation.mayChangeUser else { return nil }
         switch outcome {
-        case .succeeded, .shown: return subject
+        case .succeeded, .shown, .changed: return subject
         // Cognito may have made a part of the change before it refused, or all of it if its response was lost.
         case .refused(_, reason: .cognito(let kind)): return subject ?? (kind.endsToken ? nil : claimedSubject)
         case .givenAgain, .signedIn, .forwarded, .challenged, .refused: return nil

@@ -77,6 +77,7 @@ package struct UserSync: Sendable {
         switch outcome {
         case .signedIn(let user): return (.signedIn, user.object)
         case .shown(let user): return call.operation.effect.changesUser ? (.updated, user.object) : nil
+        case .changed(let user): return (.updated, user.object)
         case .givenAgain, .forwarded, .challenged, .refused: return nil
         case .succeeded: break
         }

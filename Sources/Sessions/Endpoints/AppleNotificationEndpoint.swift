@@ -35,14 +35,14 @@ struct AppleNotificationEndpoint: AccountEndpoint {
         let user = try await apple.withRecords(request) {
             try await sessions.users.user(issuer: apple.issuer.issuer, subject: notification.subject)
         }
+        var answer = Self.taken
         if let user {
             admission.call.subject = user.id
             apple.logger.info(
                 "notification from Apple",
                 metadata: ["request_id": "\(request.requestID)", "event": "\(notification.event)"])
-            try await follow(notification, user, endpoints, request, &admission.call)
+            answer.outcome = try await follow(notification, user, endpoints, request, &admission.call)
         }
-        var answer = Self.taken
         // Only now, so that one whose effect failed, or of which others do not know yet, is taken when it comes again. To
         // do it twice does nothing more.
         answer.lastStep = { () async throws(Refusal) in
@@ -59,10 +59,11 @@ struct AppleNotificationEndpoint: AccountEndpoint {
     private static let taken = AccountAnswer(.ok, ["success": true])
 
     /// - Parameter call: gets the operation that the notification comes to.
+    /// - Returns: the call's outcome.
     private func follow(
         _ notification: AppleNotification, _ user: UserRecord, _ endpoints: SessionEndpoints,
         _ request: AccountRequest, _ call: inout AccountCall
-    ) async throws(Refusal) {
+    ) async throws(Refusal) -> AccountOutcome {
         switch notification.event {
         case .consentRevoked:
             // A user who consents again is the same one.
@@ -75,9 +76,11 @@ struct AppleNotificationEndpoint: AccountEndpoint {
             try await endpoints.endConsent(of: user, to: nil, upTo: .max, requestID: request.requestID)
             try await endpoints.revokeForever(user.id, requestID: request.requestID)
         case .emailDisabled, .emailEnabled:
-            try await endpoints.setEmail(notification, of: user, requestID: request.requestID)
+            let changed = try await endpoints.setEmail(notification, of: user, requestID: request.requestID)
+            if let changed { return .changed(changed.account) }
         case .unknown: break
         }
+        return .succeeded
     }
 }
 
@@ -143,19 +146,24 @@ extension SessionEndpoints {
 
     /// An address that mail does not reach is kept, and counts as verified no more. An event about another address than
     /// the stored one changes nothing: a sign-in has replaced that one. A new address is stored only if it is verified.
+    ///
+    /// - Returns: the user as of the event; nil where it changes nothing.
     fileprivate func setEmail(
         _ notification: AppleNotification, of user: UserRecord, requestID: String
-    ) async throws(Refusal) {
+    ) async throws(Refusal) -> UserRecord? {
         let isVerified = notification.event == .emailEnabled
         guard let address = notification.email ?? user.email,
             user.email.map({ $0.hasSameBytes(as: address) }) ?? isVerified
-        else { return }
+        else { return nil }
         let email = VouchedEmail(
             address: address, isVerified: isVerified,
             isPrivate: notification.isPrivateEmail ?? user.isPrivateEmail)
         let sessions = try ownSessions()
-        _ = try await sessions.withRecords(requestID) {
+        let changed = try await sessions.withRecords(requestID) {
             try await sessions.users.setEmail(email, asOf: notification.occurredAt, of: user.id)
         }
+        // Another time is that of a later word. An event that comes again is reported again: the first report may have
+        // been lost with the process.
+        return changed?.emailAsOf == notification.occurredAt ? changed : nil
     }
 }

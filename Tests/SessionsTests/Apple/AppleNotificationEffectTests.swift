@@ -70,6 +70,7 @@ struct AppleNotificationEffectTests {
         var named: String?
         var email: String?
         var isVerified: Bool
+        var isReported = false
 
         var testDescription: String {
             "\(stored ?? "none")\(isEnabled ? "" : ", disabled"), \(type) \(named ?? "without an address")"
@@ -77,11 +78,14 @@ struct AppleNotificationEffectTests {
     }
 
     static let addresses = [
-        AddressCase(stored: relay, type: "email-disabled", named: relay, email: relay, isVerified: false),
-        AddressCase(stored: relay, type: "email-disabled", email: relay, isVerified: false),
         AddressCase(
-            stored: relay, isEnabled: false, type: "email-enabled", named: relay, email: relay, isVerified: true),
-        AddressCase(stored: relay, isEnabled: false, type: "email-enabled", email: relay, isVerified: true),
+            stored: relay, type: "email-disabled", named: relay, email: relay, isVerified: false, isReported: true),
+        AddressCase(stored: relay, type: "email-disabled", email: relay, isVerified: false, isReported: true),
+        AddressCase(
+            stored: relay, isEnabled: false, type: "email-enabled", named: relay, email: relay, isVerified: true,
+            isReported: true),
+        AddressCase(
+            stored: relay, isEnabled: false, type: "email-enabled", email: relay, isVerified: true, isReported: true),
         AddressCase(stored: relay, type: "email-disabled", named: other, email: relay, isVerified: true),
         AddressCase(
             stored: relay, type: "email-disabled", named: "Relay@privaterelay.appleid.com", email: relay,
@@ -90,7 +94,7 @@ struct AppleNotificationEffectTests {
         AddressCase(
             stored: relay, isEnabled: false, type: "email-enabled", named: other, email: relay, isVerified: false),
         AddressCase(type: "email-disabled", named: other, email: nil, isVerified: false),
-        AddressCase(type: "email-enabled", named: other, email: other, isVerified: true),
+        AddressCase(type: "email-enabled", named: other, email: other, isVerified: true, isReported: true),
         AddressCase(type: "email-enabled", email: nil, isVerified: false),
     ]
 
@@ -108,8 +112,30 @@ struct AppleNotificationEffectTests {
         }
         var event: JSONObject = ["type": .string(test.type)]
         event["email"] = test.named.map(JSON.string)
-        #expect(try await Self.notify(world, event).status == .ok)
+        let answer = try await Self.notify(world, event)
+        #expect(answer.status == .ok && answer.json == ["success": true])
         let changed = try #require(try await world.user())
         #expect(changed.email == test.email && changed.emailVerified == test.isVerified)
+        let reported = Self.reported(world)
+        #expect((reported != nil) == test.isReported)
+        if let reported { #expect(reported.email == test.email && reported.emailVerified == test.isVerified) }
+    }
+
+    /// The user of whom others hear by the last call.
+    private static func reported(_ world: World) -> AccountUser? {
+        guard case .changed(let user) = world.fixture.observer.entries.last?.outcome else { return nil }
+        return user
+    }
+
+    @Test("An event that is older than the last sign-in changes nothing, and nobody hears of it")
+    func olderEvent() async throws {
+        let world = try World()
+        #expect(try await world.signIn(Apple.identityToken()).status == .ok)
+        let user = try await world.user()
+        let time = JSON.number(JSONNumber(Apple.now - 3600))
+        let event: JSONObject = ["type": "email-disabled", "email": .string(Self.relay), "event_time": time]
+        #expect(try await Self.notify(world, event).status == .ok)
+        #expect(try await world.user() == user)
+        #expect(Self.reported(world) == nil)
     }
 }
