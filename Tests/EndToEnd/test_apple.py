@@ -451,6 +451,21 @@ def test_a_consent_that_is_withdrawn_ends_the_sessions(gateway, app, apple, user
     assert app.validates(again["token"]), "one that comes again does nothing"
 
 
+def test_a_consent_that_is_withdrawn_from_one_app_stays_with_the_other(gateway, app, apple, ledger, user):
+    """Else nobody would take it back when the user is deleted."""
+    app.signed_in(user)
+    assert_refusal(AppleApp(gateway.port, apple, ledger, SIBLING_APP).sign_in(user), 409, "RoleConflictException")
+    assert len(apple.account(user)["clients"]) == 2, "the consent is Apple's, whatever the gateway says"
+    assert notified(app, apple.event("consent-revoked", user, SIBLING_APP, send=False)["payload"]).status == 200
+    assert [client["client_id"] for client in apple.account(user)["clients"]] == [APP]
+    # Without a code: the consent is the one from before.
+    body = {key: value for key, value in app.body(user).items() if key not in ("authorization_code", "authorizationCode")}
+    again = app.post("apple", body)
+    assert again.status == 200
+    assert app.send("DELETE", "me", token=again.json()["token"]).status == 204
+    wait_until(lambda: apple.account(user)["clients"] == [], "the revocation at Apple", 15)
+
+
 @pytest.mark.parametrize("unit", [1000, 1], ids=["milliseconds", "seconds"])
 def test_a_withdrawal_that_is_told_late_ends_what_began_before_it_only(gateway, app, apple, user, unit):
     """Apple tries for days, each time with a new message about the same event."""
@@ -494,6 +509,27 @@ def test_an_address_that_mail_does_not_reach(app, apple, user):
     assert email()[1] is False
     assert notified(app, apple.event("email-enabled", user, send=False)["payload"]).status == 200
     assert email()[1] is True
+
+
+@pytest.mark.parametrize(
+    ("stored", "kind", "expected"),
+    [
+        (True, "email-disabled", ("user", True)),
+        (True, "email-enabled", ("user", True)),
+        (False, "email-disabled", (None, False)),
+        (False, "email-enabled", ("other", True)),
+    ],
+)
+def test_an_event_about_another_address(app, apple, user, stored, kind, expected):
+    """An address from before replaces none, and one that mail does not reach is not stored."""
+    signed_in = app.post("apple", app.body(user, claims={} if stored else {"email_verified": False})).json()
+    other = f"other-{user}"
+    now = int(time.time())
+    what = {"type": kind, "sub": apple.account(user)["user"], "event_time": (now + 30) * 1000, "email": other}
+    claims = {"iat": now + 50, "events": json.dumps(what)}
+    assert notified(app, apple.event(kind, user, send=False, claims=claims)["payload"]).status == 200
+    found = app.send("GET", "me/export", token=signed_in["token"]).json()["user"]
+    assert (found["email"], found["email_verified"]) == ({"user": user, "other": other}.get(expected[0]), expected[1])
 
 
 def test_of_two_words_about_an_address_the_later_one_counts(app, apple, user):
