@@ -94,6 +94,27 @@ struct UserSessionTests {
         #expect(try await fixture.users.user(first.user.id) == second.user)
     }
 
+    @Test("A user without a role takes the app's, and an app without one lets every user keep theirs")
+    func roles() async throws {
+        let fixture = try SessionFixture()
+        let first = try await fixture.begin(SessionFixture.user(role: nil))
+        #expect(first.user.role == nil && fixture.verify(first.token)?.groups.isEmpty == true)
+        let second = try await fixture.begin()
+        #expect(second.user.id == first.user.id && second.user.role == "customer")
+        #expect(fixture.verify(second.token)?.groups == ["customer"])
+        #expect(try await fixture.users.user(first.user.id) == second.user)
+        let third = try await fixture.begin(SessionFixture.user(role: nil))
+        #expect(third.user.role == "customer" && fixture.verify(third.token)?.groups == ["customer"])
+        let refreshed = try #require(try await fixture.refresh(first.token).token)
+        #expect(fixture.verify(refreshed)?.groups == ["customer"])
+        await #expect(throws: Refusal.self) { _ = try await fixture.begin(SessionFixture.user(role: "driver")) }
+        let users = UserAdministration(try fixture.sessions(), roles: ["customer", "driver"])
+        #expect(try await users.setRole(nil, of: first.user.id, requestID: "r") == 3)
+        fixture.pass(1)
+        let driver = try await fixture.begin(SessionFixture.user(role: "driver"))
+        #expect(!driver.isNew && fixture.verify(driver.token)?.groups == ["driver"])
+    }
+
     @Test(
         "What a sign-in is proven by counts once, with its nonce, and before anything else is done",
         arguments: ClockSteps.allCases)

@@ -85,8 +85,9 @@ package struct UserSignIn: Sendable {
 
     /// Nil where nothing is used up.
     package var proof: Proof?
-    /// As whom a user who is not known yet is made: found by issuer and subject. Of one who is known the role must be
-    /// the same, and an e-mail address that is given takes the place of the one before.
+    /// As whom a user who is not known yet is made: found by issuer and subject. Of one who is known the role must fit
+    /// (``UserRecord/mayTake(role:)``) and is taken where there was none, and an e-mail address that is given takes the
+    /// place of the one before.
     package var user: UserRecord
     /// Its `userID` is the user's that is found.
     package var session: UserSessionRecord

@@ -121,6 +121,26 @@ struct ConcurrentUsersTests {
     }
 
     @Test(
+        "A user without a role takes one of those of sign-ins at that moment, and the others are refused",
+        arguments: RecordStores.installed)
+    func roles(store: RecordStores) async throws {
+        let records = try await store.open()
+        for round in 0..<Records.rounds {
+            let name = "u-\(round)"
+            _ = try await records.users.signIn(Self.signIn(name, "\(round)-first"))
+            let steps = try await records.race { gateway, writer in
+                try await gateway.users.signIn(
+                    Self.signIn(name, "\(round)-\(writer)", role: writer.isMultiple(of: 2) ? "customer" : "driver"))
+            }
+            let known = try #require(try await records.others.user("id-\(name)"))
+            for (writer, step) in steps.enumerated() {
+                let isSame = known.role == (writer.isMultiple(of: 2) ? "customer" : "driver")
+                #expect(step == (isSame ? .signedIn(known, isNew: false) : .otherRole(known)))
+            }
+        }
+    }
+
+    @Test(
         "Of refreshes of a session one takes the step, and the others see its token", arguments: RecordStores.installed)
     func refreshes(store: RecordStores) async throws {
         let records = try await store.open()
