@@ -93,15 +93,18 @@ final class LogSync: Sendable {
         }
     }
 
-    /// How often the disk has not taken the log. The system says so once, and then takes what is lost for written
-    /// (fsync(2)): the log from before is not to be relied on.
+    /// How often the disk has not taken the log. The system says so once to each open file, and then takes what is lost
+    /// for written (fsync(2)): the log from before is not to be relied on.
     var failures: Int { state.withLock { $0.failures } }
+
+    /// Notes that somebody else was told of a failure.
+    func noteFailure() { state.withLock { $0.failures += 1 } }
 
     private func work() {
         while state.withLock({ $0.beginTurn(at: .now) }) {
             if let time = state.withLock({ $0.beginWatch() }) { look(after: time) }
             let result = Result { try sync() }
-            if case .failure = result { state.withLock { $0.failures += 1 } }
+            if case .failure = result { noteFailure() }
             for each in state.withLock({ $0.endTurn(at: .now) }) { each.resume(with: result) }
         }
     }

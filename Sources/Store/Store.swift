@@ -142,7 +142,7 @@ package final class Store: Sendable {
     /// undoes it, as does one of the disk.
     ///
     /// - Parameter durability: what the write outlasts once this has returned. Waiting for the disk keeps no other
-    ///   write from running; where the disk fails, this throws, and the write outlasts the process at most.
+    ///   write from running. Where the disk fails, this throws, and the write outlasts the process at most.
     /// - Throws: also ``StoreError/waitedTooLong``, when those before it took that long. Behind one that hangs, those
     ///   that come later are refused at once, so that no work gathers; those that wait already are refused when it ends.
     ///   ``StoreError/noResponse`` when the disk has not responded for too long.
@@ -179,12 +179,28 @@ package final class Store: Sendable {
     /// database, since all that follows in it counts only together with what may be missing (SQLite, File Format, 4.4).
     func reachDisk() async throws {
         guard let log else { return }
-        let failures = log.failures
-        if failures > failuresBeforeLog.withLock({ $0 }) {
-            try await database.writeWithoutTransaction { _ = try $0.checkpoint(.truncate) }
-            failuresBeforeLog.withLock { $0 = max($0, failures) }
+        while true {
+            let failures = log.failures
+            if failures > failuresBeforeLog.withLock({ $0 }) {
+                try await takeLogBetweenReaders()
+                failuresBeforeLog.withLock { $0 = max($0, failures) }
+            }
+            try await log.wait()
+            // Where the turn before failed meanwhile, the one that was waited for says nothing of what is lost.
+            if log.failures == failures { return }
         }
-        try await log.wait()
+    }
+
+    /// Readers of a moment are waited for, off the queue of writes. One that reads for long, such as a backup, is not.
+    private func takeLogBetweenReaders() async throws {
+        for _ in 1..<20 {
+            do {
+                return try await takeLog()
+            } catch let error as DatabaseError where error.resultCode == .SQLITE_BUSY {
+                try await Task.sleep(for: .milliseconds(25))
+            }
+        }
+        try await takeLog()
     }
 
     /// As GRDB's `inTransaction`, which compiles its own statements anew each time.
@@ -212,16 +228,25 @@ package final class Store: Sendable {
     /// Takes the log of writes into the database itself, so that nothing of what was deleted is left beside it. Where
     /// that can't be done now, as while someone reads what is older or the disk is full, the next call does it.
     func emptyLog() async throws {
+        do {
+            try await takeLog()
+        } catch let error as DatabaseError {
+            // SQLite has the log reach the disk first, and is the one that is told that it did not.
+            if error.resultCode == .SQLITE_IOERR { log?.noteFailure() }
+        }
+    }
+
+    /// - Throws: `SQLITE_BUSY` where someone reads what is older.
+    private func takeLog() async throws {
         // In a task of its own: one that is cancelled would leave the connection without patience.
-        try await Task { [database] in
-            try await database.writeWithoutTransaction { database in
+        try await Task {
+            try await underWay { database in
                 // Nobody waits for a reader: no write could run meanwhile.
                 let patience = try Int.fetchOne(database, sql: "PRAGMA busy_timeout") ?? 0
                 try database.execute(sql: "PRAGMA busy_timeout = 0")
-                do {
-                    try database.checkpoint(.truncate)
-                } catch is DatabaseError {}
+                let result = Result { try database.checkpoint(.truncate) }
                 try database.execute(sql: "PRAGMA busy_timeout = \(patience)")
+                _ = try result.get()
             }
         }.value
     }

@@ -149,6 +149,64 @@ struct StoreTests {
         #expect(try await Self.count(store) == 2)
     }
 
+    @Test("Where the disk fails while a write waits for its own turn, that turn alone is not enough")
+    func diskFailsBefore() async throws {
+        let fixture = StoreFixture()
+        defer { fixture.remove() }
+        let disk = Disk()
+        let store = try Store(
+            path: fixture.path, migrations: StoredLimits.migrations, response: .seconds(600)
+        ) { try disk.sync($0) }
+        disk.fail(true)
+        let first = Task { try await store.write(outlasting: .powerLoss, Self.insert("first")) }
+        await Self.wait(for: disk.isAsked)
+        disk.fail(false)
+        let second = Task { try await store.write(outlasting: .powerLoss, Self.insert("second")) }
+        while try await Self.count(store) != 2 { await Task.yield() }
+        for _ in 0..<3 { disk.mayGoOn.signal() }
+        await #expect(throws: Disk.Fault.self) { try await first.value }
+        try await second.value
+        let log = try FileManager.default.attributesOfItem(atPath: fixture.path + "-wal")
+        #expect(log[.size] as? Int == 0)
+    }
+
+    @Test("After a failure of the disk, a long reader keeps no write waiting but those that must outlast power")
+    func readerAfterFailure() async throws {
+        let fixture = StoreFixture()
+        defer { fixture.remove() }
+        let disk = Disk()
+        let store = try Store(
+            path: fixture.path, migrations: StoredLimits.migrations, response: .seconds(600)
+        ) { try disk.sync($0) }
+        disk.fail(true)
+        disk.mayGoOn.signal()
+        await #expect(throws: Disk.Fault.self) {
+            try await store.write(outlasting: .powerLoss, Self.insert("lost"))
+        }
+        disk.fail(false)
+        let (reads, mayEnd) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let reader = Task {
+            try await store.read { database in
+                let found = try Int.fetchOne(database, sql: "SELECT count(*) FROM known_devices")
+                reads.signal()
+                mayEnd.wait()
+                return found
+            }
+        }
+        await Self.wait(for: reads)
+        try await store.write(Self.insert("plain"))
+        let error = await #expect(throws: DatabaseError.self) {
+            try await store.write(outlasting: .powerLoss, Self.insert("durable"))
+        }
+        #expect(error?.resultCode == .SQLITE_BUSY)
+        try await store.write(Self.insert("plain too"))
+        mayEnd.signal()
+        #expect(try await reader.value == 1)
+        disk.mayGoOn.signal()
+        try await store.write(outlasting: .powerLoss, Self.insert("durable too"))
+        #expect(try await Self.count(store) == 5)
+    }
+
     @Test("A disk that does not respond holds nobody, and is asked again when it has responded")
     func diskStalls() async throws {
         let fixture = StoreFixture()
