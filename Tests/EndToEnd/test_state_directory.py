@@ -163,7 +163,11 @@ def test_a_file_of_roots_is_named_to_another_user(stopped, place):
     state.chmod(0o700)
     for path in [state, *state.iterdir()]:
         os.chown(path, 4343, 4343)
+    # Nobody opens this one.
+    put_away = state / "gatehouse.sqlite.bak"
+    put_away.touch(0o600)
     database = state / "gatehouse.sqlite"
     os.chown(database, 0, 0)
     said = serve_as_another_user(place, stopped.config, state)
     assert f"{database}: belongs to root, and this runs as user 4343: chown 4343 {database}" in said
+    assert put_away.stat().st_uid == 0 and str(put_away) not in said

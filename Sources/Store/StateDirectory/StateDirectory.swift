@@ -1,3 +1,4 @@
+internal import Encoding
 internal import FoundationEssentials
 internal import Glibc
 
@@ -110,7 +111,8 @@ package struct StateDirectory {
             return KeyFileError(file, "belongs to user \(status.st_uid), who is not the directory's owner")
         }
         let isSecret = !name.hasPrefix(Self.keySetPrefix)
-        guard !isSecret || status.st_uid != 0 || geteuid() == 0 else {
+        // One that was put away under such a name is opened by nobody.
+        guard !Self.isOpened(name) || status.st_uid != 0 || geteuid() == 0 else {
             return KeyFileError(
                 file, "belongs to root, and this runs as user \(geteuid()): chown \(geteuid()) \(file)")
         }
@@ -141,5 +143,13 @@ package struct StateDirectory {
         name.hasPrefix(keySetPrefix) || name.hasPrefix(GatewayStore.name)
             || name.hasPrefix(acmeFileName)
             || KeyPurpose.allCases.flatMap(\.fileNames).contains { name.hasPrefix($0) }
+    }
+
+    /// Whether the gateway cannot do without opening a file of this name, where it is there.
+    private static func isOpened(_ name: String) -> Bool {
+        let names = [GatewayStore.name, acmeFileName] + KeyPurpose.allCases.flatMap(\.fileNames)
+        return names.contains { own in
+            ["", "-wal", "-shm", ".lock", ".schema.lock"].contains { name.hasSameBytes(as: own + $0) }
+        }
     }
 }
