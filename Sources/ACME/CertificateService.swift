@@ -97,11 +97,7 @@ package final class CertificateService: Sendable {
         let refused = unusable(of: read.certificates)
         if !refused.isEmpty { usable.certificates.removeAll { refused.contains($0) } }
         let known = usable
-        state.withLock { state in
-            (state.known, state.isRead) = (known, true)
-            // Reading says nothing about whether the end of an order can be stored.
-            if state.storageFailures == 0 { state.storageWorks() }
-        }
+        state.withLock { ($0.known, $0.isRead) = (known, true) }
         publishPending()
     }
 
@@ -160,7 +156,10 @@ package final class CertificateService: Sendable {
             // Where nothing is due, others have stored it, or nothing has to be.
             guard !due().isEmpty else { return state.withLock { $0.storageWorks() } }
             guard !isPaused else { return }
-            guard try await storage.lease(to: holder, seconds: Self.leaseLength) else { return }
+            let isLeased = try await storage.lease(to: holder, seconds: Self.leaseLength)
+            // The lease can be stored. That says nothing about the end of an order.
+            state.withLock { if $0.storageFailures == 0 { $0.storageWorks() } }
+            guard isLeased else { return }
             // A file too: the service that a reload has replaced may have stored a certificate since.
             adopt(try await storage.read())
             let failures = state.withLock { $0.storageFailures }

@@ -66,11 +66,39 @@ struct CertificateServiceTests {
         #expect(service.standings.first?.failures == 1)
         #expect(service.standings.first?.failingSince == start + 4 * 3600)
     }
+
+    @Test("A lease that cannot be stored is logged once, and has failed since the first time")
+    func noLease() async throws {
+        let (storage, log) = (ReadOnlyStorage(), CapturedLog())
+        let start: Int64 = 1_700_000_000
+        let time = Mutex(start)
+        let service = CertificateService(
+            CertificateOrder(directory: Self.directory, contacts: [], challenge: .http, names: ["a.test"]),
+            storage: storage, fetcher: RecordedFetcher(), logger: log.logger,
+            now: { time.withLock { $0 } }, canServe: { _, _ in true }, publish: { _ in })
+        try await service.prepare()
+        storage.keepsLeases.withLock { $0 = false }
+        for _ in 0..<4 {
+            await service.look()
+            #expect(service.standings.first?.error != nil)
+            #expect(service.standings.first?.failingSince == start)
+            time.withLock { $0 += CertificateService.interval }
+        }
+        #expect(log.lines.count { $0.contains("the state of certificates cannot be used") } == 1)
+        #expect(storage.tries.withLock { $0 } == 0)
+        storage.keepsLeases.withLock { $0 = true }
+        storage.isWritable.withLock { $0 = true }
+        await service.look()
+        #expect(service.standings.first?.failures == 1, "of the directory, which does not answer")
+    }
 }
 
 /// A state that several gateways share, and that cannot be written at first.
 private final class ReadOnlyStorage: ACMEStorage {
     struct Full: Error {}
+
+    /// Also where nothing but a lease is to be stored.
+    let keepsLeases = Mutex(true)
 
     let isShared = true
     let isWritable = Mutex(false)
@@ -89,6 +117,9 @@ private final class ReadOnlyStorage: ACMEStorage {
     }
 
     func reseal() async throws {}
-    func lease(to holder: String, seconds: Int64) async throws -> Bool { true }
+    func lease(to holder: String, seconds: Int64) async throws -> Bool {
+        guard keepsLeases.withLock({ $0 }) else { throw Full() }
+        return true
+    }
     func endLease(of holder: String) async throws {}
 }
