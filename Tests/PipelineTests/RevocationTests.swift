@@ -164,6 +164,15 @@ struct RevocationTests {
         #expect(Self.list(targets).revokes(without) == isMeant)
     }
 
+    @Test("A sign-in without origin_jti is spared by its sid, and one with it is not")
+    func sparedSession() throws {
+        let list = Self.list([.otherSignIns(Self.subject, before: 1_780_000_000, sparing: "session")])
+        for (origin, isMeant) in [(nil, false), ("origin", true)] as [(JSON?, Bool)] {
+            let token = try #require(tokens.verified(tokens.token(claims: Self.claims.with("origin_jti", origin))))
+            #expect(list.revokes(token) == isMeant)
+        }
+    }
+
     @Test("Text is compared by its bytes, and no value can be another's with a part of the issuer")
     func bytes() throws {
         let token = try #require(tokens.verified(tokens.token(claims: Self.claims.with("jti", "\u{e9}"))))

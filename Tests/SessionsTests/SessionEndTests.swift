@@ -124,29 +124,6 @@ struct SessionEndTests {
         for token in tokens { #expect(fixture.verify(token) == nil) }
     }
 
-    @Test("The end of all other sessions, however many, leaves the one that asks", arguments: [0, 35, 71])
-    func others(place: Int) async throws {
-        let fixture = try SessionFixture()
-        var tokens: [Secret] = []
-        for _ in 0..<72 {
-            fixture.pass(1)
-            tokens.append(try await fixture.begin().token)
-        }
-        let own = tokens.remove(at: place)
-        let endpoints = try fixture.endpoints()
-        #expect(await endpoints.answer(fixture.request(.endOtherOwnSessions, own)).status == .noContent)
-        #expect(fixture.revocations.current.count == 1)
-        for token in tokens { #expect(fixture.verify(token) == nil) }
-        #expect(fixture.verify(own) != nil)
-        fixture.pass(1)
-        let again = try await fixture.begin().token
-        #expect(fixture.verify(again) != nil)
-        // The one that was left can still end, with all others.
-        let logout = fixture.request(.sessionLogout, own, ["all_devices": true])
-        #expect(await endpoints.answer(logout).status == .noContent)
-        #expect(fixture.verify(own) == nil && fixture.verify(again) == nil)
-    }
-
     @Test("Where there is room for whole users only, all sessions of one still end")
     func almostFull() async throws {
         let fixture = try SessionFixture()

@@ -65,7 +65,7 @@ final class SessionFixture: Sendable {
     let keys: Keys
     let settings: UserSessionSettings
     private let clock = Mutex((steady: start, error: Int64(0)))
-    private let serial = Mutex<UInt8>(0)
+    private let serial = Mutex<UInt16>(0)
 
     init(
         _ store: Store? = nil, keys: Keys? = nil, _ change: (inout UserSessionSettings) -> Void = { _ in }
@@ -107,11 +107,11 @@ final class SessionFixture: Sendable {
             sealingKeys: try Fixture.ring(), revocations: revocations, now: { self.now },
             random: { count in
                 // No two are the same.
-                let number = self.serial.withLock { serial -> UInt8 in
+                let number = self.serial.withLock { serial -> UInt16 in
                     serial &+= 1
                     return serial
                 }
-                return [UInt8](repeating: number, count: count)
+                return (0..<count).map { UInt8(truncatingIfNeeded: $0.isMultiple(of: 2) ? number : number >> 8) }
             }, logger: log.logger)
     }
 

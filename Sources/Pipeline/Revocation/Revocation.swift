@@ -14,8 +14,8 @@ package struct Revocation: Sendable, Hashable {
         /// All of a subject that signed in at this second or before (`auth_time`; where a token has none, `iat`), in
         /// seconds since 1970. A token that says neither is meant as well.
         case subject(String, before: Int64)
-        /// As ``subject(_:before:)``, but for the tokens of one sign-in: `sparing` is their
-        /// `origin_jti`, or their `sid` where they have none.
+        /// As ``subject(_:before:)``, but for the tokens of one sign-in: `sparing` is their `origin_jti`, or the `sid` of
+        /// tokens without one.
         case otherSignIns(String, before: Int64, sparing: String)
     }
 

@@ -7,7 +7,7 @@ package final class RevocationList: Sendable {
         /// Of a subject, tokens of sign-ins later than this are not meant; of a superseded token's session, those with
         /// this number or a later one.
         var before: Int64
-        /// Of a subject: the `origin_jti`, else the `sid`, of the sign-in whose tokens are not meant either.
+        /// Of a subject: the sign-in whose tokens are not meant either.
         var spared: ExactText?
         /// Tokens of the spared sign-in up to here are meant all the same.
         var beforeOfSpared: Int64 = .min
@@ -197,7 +197,8 @@ package final class RevocationList: Sendable {
             let signedIn = token.claims["auth_time"]?.numberValue?.numericDate ?? token.issuedAt
             // A sign-in later than the token was timed by a clock that has been set back since: nobody knows.
             guard let signedIn, signedIn <= token.issuedAt ?? signedIn else { return true }
-            let signIn = (token.claims["origin_jti"] ?? token.claims["sid"])?.stringValue
+            // Sessions of the gateway's own have a `sid` alone.
+            let signIn = token.claims["origin_jti"]?.stringValue ?? token.claims["sid"]?.stringValue
             guard signedIn > subject.before(of: signIn) else { return true }
         }
         let names: [(RevocationKey.Kind, String)] = [(.originID, "origin_jti"), (.tokenID, "jti"), (.session, "sid")]

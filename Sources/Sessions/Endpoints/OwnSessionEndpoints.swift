@@ -54,7 +54,9 @@ struct EndOwnSessionEndpoint: AccountEndpoint {
         guard let id, let known = try await sessions.withRecords(requestID, { try await sessions.records.session(id) }),
             known.user.id.hasSameBytes(as: caller.userID)
         else { throw .unknownSession() }
-        if known.session.endedAt == nil { try await sessions.end(known.session.id, requestID: requestID) }
+        if known.session.endedAt == nil {
+            try await sessions.end([known.session], askedBy: caller, requestID: requestID)
+        }
         return .done(subject: caller.userID)
     }
 }
@@ -72,14 +74,18 @@ struct EndOtherOwnSessionsEndpoint: AccountEndpoint {
     func perform(
         _ endpoints: SessionEndpoints, _ request: AccountRequest, _ admission: inout Admission
     ) async throws(Refusal) -> AccountAnswer {
-        try await endpoints.ownSessions().endOthers(of: caller, requestID: request.requestID)
+        let sessions = try endpoints.ownSessions()
+        let open = try await sessions.open(of: caller.userID, requestID: request.requestID)
+        try await sessions.end(
+            open.filter { !$0.id.hasSameBytes(as: caller.sessionID) }, askedBy: caller,
+            requestID: request.requestID)
         return .done(subject: caller.userID)
     }
 }
 
 extension UserSessions {
     /// The sessions of a user that go on.
-    func open(of userID: String, requestID: String) async throws(Refusal) -> [UserSessionRecord] {
+    fileprivate func open(of userID: String, requestID: String) async throws(Refusal) -> [UserSessionRecord] {
         let stored = try await withRecords(requestID) { try await records.sessions(of: userID) }
         return stored.filter { $0.endedAt == nil && $0.endsAt > now() }
     }

@@ -53,23 +53,23 @@ extension UserSessions {
         }.value
     }
 
-    /// Ends all sessions of a user but the caller's.
-    func endOthers(of caller: SessionCaller, requestID: String) async throws(Refusal) {
-        let others = try await open(of: caller.userID, requestID: requestID).filter {
-            !$0.id.hasSameBytes(as: caller.sessionID)
-        }
-        try await revoke(
-            try await targets(
-                for: others.map(\.id), of: caller.userID, from: others, sparing: caller.sessionID, requestID),
-            meaning: others, requestID)
-        for session in others {
-            _ = try await withRecords(requestID) { try await records.end(session.id, at: now()) }
-        }
-    }
-
     /// Ends these sessions, and none that have begun since they were read.
     func end(_ sessions: [UserSessionRecord], requestID: String) async throws(Refusal) {
         for session in sessions { try await end(session.id, requestID: requestID) }
+    }
+
+    /// Ends these sessions of the caller's user. The caller's own goes on unless it is one of them, however many end.
+    func end(
+        _ sessions: [UserSessionRecord], askedBy caller: SessionCaller, requestID: String
+    ) async throws(Refusal) {
+        let endsOwn = sessions.contains { $0.id.hasSameBytes(as: caller.sessionID) }
+        try await revoke(
+            try await targets(
+                for: sessions.map(\.id), of: caller.userID, from: sessions,
+                sparing: endsOwn ? nil : caller.sessionID, requestID), meaning: sessions, requestID)
+        for session in sessions {
+            _ = try await withRecords(requestID) { try await records.end(session.id, at: now()) }
+        }
     }
 
     /// Ends all of a user's sessions.
@@ -102,7 +102,7 @@ extension UserSessions {
     ///
     /// - Parameters:
     ///   - stored: their records.
-    ///   - own: one that goes on.
+    ///   - own: a session that one entry for all leaves out.
     private func targets(
         for ids: [String], of userID: String?, from stored: [UserSessionRecord], sparing own: String? = nil,
         _ requestID: String
@@ -114,8 +114,9 @@ extension UserSessions {
         }
         guard hasMany else { return singly }
         let others = Set(ids).subtracting(stored.map(\.id)).sorted()
-        let all = own.map { Revocation.Target.otherSignIns(userID, before: newest, sparing: $0) }
-        return [all ?? .subject(userID, before: newest)] + others.map(Revocation.Target.session)
+        let all: Revocation.Target =
+            own.map { .otherSignIns(userID, before: newest, sparing: $0) } ?? .subject(userID, before: newest)
+        return [all] + others.map(Revocation.Target.session)
     }
 
     /// By one entry, where there was no room for more: it takes along what began before.
