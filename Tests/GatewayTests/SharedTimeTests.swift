@@ -10,6 +10,7 @@ import Testing
 @testable import Accounts
 @testable import Clocks
 @testable import Gateway
+@testable import Keys
 @testable import Proxy
 @testable import Settings
 @testable import Store
@@ -48,8 +49,7 @@ struct SharedTimeTests {
         #expect(records.milliseconds { 5 }() == 600_005)
     }
 
-    @Test("A session's times are by the clock of the records, so that any gateway may judge by them")
-    func sessions() async throws {
+    private static func settings() throws -> GatewaySettings {
         let yaml = """
             listeners: [{address: '127.0.0.1:8080'}]
             state_directory: /none
@@ -64,11 +64,25 @@ struct SharedTimeTests {
                 sealing_keys: ['1:\(Base64.encode([UInt8](repeating: 7, count: 32)))']
             routes: [{path: /api/**, upstream: api, issuers: [pool]}]
             """
-        let settings = try GatewaySettings.load(path: "/settings.yaml", environment: [:]) {
+        return try GatewaySettings.load(path: "/settings.yaml", environment: [:]) {
             (path) throws(FileReadFailure) in
             guard path == "/settings.yaml" else { throw .notFound }
             return Array(yaml.utf8)
         }
+    }
+
+    @Test("An operator's revocation means all up to the present of the records, and no later sign-in")
+    func operatorRevocation() async throws {
+        let now = WallClock.seconds()
+        _ = try await OperatorRevocation(Self.settings(), records, now: now).revoke(
+            .subject("ada"), issuer: nil, days: 1)
+        let stored = try await records.revocations.all(now: now)
+        #expect(stored.map(\.before) == [now + Ahead.seconds])
+    }
+
+    @Test("A session's times are by the clock of the records, so that any gateway may judge by them")
+    func sessions() async throws {
+        let settings = try Self.settings()
         let fetcher = RecordedFetcher(Fixture.tokens(), Fixture.tokens(refreshToken: "rotated"))
         let groups = try await Wiring.accounts(
             settings,

@@ -35,16 +35,19 @@ package struct OperatorRevocation: Sendable {
             throw StartupError(description: "there are several issuers: say which one with --issuer")
         }
         guard let issuer = issuer.first else { throw StartupError(description: "no issuer has this name") }
-        let latest = records.clock.latestTime(now)
+        let (latest, present) = (records.clock.latestTime(now), records.clock.sharedTime(now))
         // Of a clock that is behind, a running gateway stores how far it was once a minute.
-        let now = latest > now ? latest + 60 : now
-        let target: Revocation.Target =
+        let now = latest > present ? latest + 60 : present
+        let (target, value): (Revocation.Target, String) =
             switch claim {
-            case .subject(let value): .subject(value, before: now)
-            case .originID(let value): .originID(value)
-            case .tokenID(let value): .tokenID(value)
-            case .session(let value): .session(value)
+            case .subject(let value): (.subject(value, before: now), value)
+            case .originID(let value): (.originID(value), value)
+            case .tokenID(let value): (.tokenID(value), value)
+            case .session(let value): (.session(value), value)
             }
+        guard Revocation.isValue(value) else {
+            throw StartupError(description: "the value must be 1 to 1024 bytes, without U+0000")
+        }
         let revocation = Revocation(issuer: issuer.issuer, target, endsAt: now + Int64(days) * 86_400)
         try await records.revocations.keep([RevocationRecord(revocation)])
         return "revoked at \(issuer.name) for \(days) days; a running gateway follows within two seconds"
