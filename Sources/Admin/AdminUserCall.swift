@@ -1,5 +1,6 @@
 internal import Encoding
 internal import HTTPTypes
+internal import Pipeline
 internal import Settings
 
 /// A call of the admin listener about the users kept here, or about sessions.
@@ -93,6 +94,10 @@ extension AdminUserCall {
         if let error = query.error(knowing: known) { return .change(.users(.malformed(error))) }
         guard let subject = query["subject"], !subject.isEmpty else {
             return .change(.users(.malformed("say whose sessions: ?subject=…")))
+        }
+        // A store that refuses one entry of the revocation list would keep those that wait with it as well.
+        guard Revocation.isValue(subject) else {
+            return .change(.users(.malformed("subject must be at most 1024 bytes, without U+0000")))
         }
         let issuer = query["issuer"]
         guard method == .delete else { return .change(.users(.sessions(of: subject, issuer: issuer))) }

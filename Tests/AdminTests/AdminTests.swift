@@ -69,6 +69,18 @@ struct AdminTests {
             // All of nobody's sessions are not all sessions.
             (.delete, "/sessions", .malformed("say whose sessions: ?subject=…")),
             (.delete, "/sessions?subject=", .malformed("say whose sessions: ?subject=…")),
+            (
+                .delete, "/sessions?subject=a%00b",
+                .malformed("subject must be at most 1024 bytes, without U+0000")
+            ),
+            (
+                .get, "/sessions?subject=" + String(repeating: "a", count: 1025),
+                .malformed("subject must be at most 1024 bytes, without U+0000")
+            ),
+            (
+                .delete, "/sessions?subject=" + String(repeating: "a", count: 1024),
+                .endSessions(of: String(repeating: "a", count: 1024), issuer: nil)
+            ),
             (.get, "/sessions?user=8c", .malformed("there is no such parameter; known: subject, issuer")),
         ] as [(HTTPRequest.Method, String, AdminUserCall)])
     func userCalls(method: HTTPRequest.Method, path: String, expected: AdminUserCall) {

@@ -208,6 +208,11 @@ struct OfflineVerifierTests {
         await #expect(throws: StartupError.self) {
             try await OperatorRevocation(settings(), records()).revoke(.subject("ada"), issuer: nil, days: 2)
         }
+        for value in ["", "a\0b", String(repeating: "a", count: 1025)] {
+            await #expect(throws: StartupError.self) {
+                try await OperatorRevocation(settings(), records()).revoke(.tokenID(value), issuer: "main", days: 2)
+            }
+        }
         await #expect(throws: StartupError.self) {
             try await OperatorRevocation(settings(), records()).revoke(.subject("ada"), issuer: "nobody", days: 2)
         }

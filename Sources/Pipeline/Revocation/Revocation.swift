@@ -19,6 +19,11 @@ package struct Revocation: Sendable, Hashable {
         case otherSignIns(String, before: Int64, sparing: String)
     }
 
+    /// Whether a target can have this value: every store can keep one of at most 1024 bytes without U+0000.
+    package static func isValue(_ text: String) -> Bool {
+        (1...1024).contains(text.utf8.count) && !text.utf8.contains(0)
+    }
+
     /// The `iss` of the tokens.
     package let issuer: String
     package let target: Target
