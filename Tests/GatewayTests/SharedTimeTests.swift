@@ -33,7 +33,8 @@ struct SharedTimeTests {
     private let records: GatewayRecords
 
     init() throws {
-        own = try Store(path: ":memory:", migrations: StoredSessions.migrations).records
+        own = try Store(path: ":memory:", migrations: StoredSessions.migrations + StoredRevocations.migrations)
+            .records
         records = GatewayRecords(
             sessions: own.sessions, directSessions: own.directSessions, passwordChanges: own.passwordChanges,
             users: own.users, codes: own.codes, revocations: own.revocations, limits: own.limits,
