@@ -326,7 +326,7 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
 
     /// A body without chunks and length would seem to end with an orderly close, and is reset. Of any other response the
     /// client gets what there is: one that gets nothing takes its connection for a stale one, and sends a POST again.
-    /// So does a WebSocket's, whose last bytes may be the backend's Close frame.
+    /// Of a WebSocket the last bytes may be the backend's Close frame.
     func breakOff() {
         guard let context else { return }
         if isTunnel || !output.isUntilClose { flush(context: context) }

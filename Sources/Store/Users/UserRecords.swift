@@ -1,3 +1,5 @@
+internal import Encoding
+
 /// A user who signs in with Apple, as the gateway keeps them.
 package struct UserRecord: Sendable, Equatable {
     /// The gateway's own id, which says nothing of Apple's: the `sub` of its sessions.
@@ -44,7 +46,7 @@ package struct UserRecord: Sendable, Equatable {
     /// roles are not configured, which takes nobody's away.
     package func mayTake(role appRole: String?) -> Bool {
         guard let role, let appRole else { return true }
-        return role.utf8.elementsEqual(appRole.utf8)
+        return role.hasSameBytes(as: appRole)
     }
 }
 
