@@ -62,6 +62,26 @@ struct UserAttributeSettingsTests {
         #expect(found.count == 1 && found[0].contains(error), "\(found)")
     }
 
+    @Test(
+        "A claim's path with a faulty name is told, wherever the pool's attributes are compared with it",
+        arguments: ["[\"\"]", "[null]", "[[a]]", "[\"${UNSET}\"]", "[a, ' b']"])
+    func claimPaths(_ path: String) {
+        let plain = Self.yaml("")
+        let requirement = "require: {claims: [{claim: \(path), equals: a}]}, issuers: [users]"
+        let groups = """
+            others: {profile: oidc, issuer: 'https://cognito-idp.eu-west-1.amazonaws.com/eu-west-1_Pool1',
+                audiences: [api], jwks_url: 'https://h', groups_claim: \(path)}
+            """
+        let others = "others: {user_pool_id: eu-west-1_Pool2, client_ids: [client2]}"
+        for yaml in [
+            Self.yaml("claims: {X-Tenant: \(path)}"),
+            plain.replacing("issuers: [users]", with: requirement), plain.replacing(others, with: groups),
+        ] {
+            let found = errors(yaml)
+            #expect(yaml != plain && found.contains { $0.contains("]: ") }, "\(found)")
+        }
+    }
+
     @Test("No attribute can stand for a claim that decides in access tokens")
     func reserved() {
         for name in ["iss", "client_id", "token_use", "auth_time", "exp", "iat", "jti", "origin_jti", "username"] {

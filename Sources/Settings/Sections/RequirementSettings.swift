@@ -70,7 +70,8 @@ extension SettingsNode {
             error("must name a claim")
             return nil
         }
-        return ClaimPath(elements.compactMap { $0.read(.text) })
+        let names = elements.compactMap { $0.read(.text) }
+        return names.count == elements.count ? ClaimPath(names) : nil
     }
 }
 
