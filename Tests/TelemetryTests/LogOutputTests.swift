@@ -73,6 +73,18 @@ struct LogOutputTests {
         #expect(try String(contentsOfFile: directory + "-moved/a.log", encoding: .utf8) == "one\n")
     }
 
+    @Test("Lines for a file that was deleted and cannot be made anew are lost, and counted")
+    func deleted() throws {
+        let output = try LogOutput(path: directory + "/a.log")
+        try FileManager.default.removeItem(atPath: directory)
+        // The path is looked at within a second.
+        while write("one\ntwo\n", to: output) == 0 {}
+        #expect(write("one\ntwo\n", to: output) == 2)
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+        while write("three\n", to: output) != 0 {}
+        #expect(try text("a.log") == "three\n")
+    }
+
     @Test("A pipe that nobody reads from is refused, and is not waited for")
     func unreadPipe() throws {
         let path = directory + "/pipe"

@@ -10,6 +10,8 @@ final class LogOutput: Sendable {
         var descriptor: CInt
         /// The last line is not whole: neither this process nor the one before has ended it.
         var endsWithinLine = false
+        /// The file was deleted, and cannot be made anew: nobody could read what is written to it.
+        var isDeleted = false
         /// Seconds of a monotonic clock when the path was looked at last.
         var lookedAt: Int
     }
@@ -88,10 +90,11 @@ final class LogOutput: Sendable {
 
     /// Writes whole lines, one call after the other: lines of two logs do not mix. It may block.
     ///
-    /// - Returns: how many of them were lost, as on a full disk.
+    /// - Returns: how many of them were lost, as on a full disk, or with a file that was deleted and cannot be made anew.
     func write(_ lines: [UInt8]) -> Int {
         state.withLock { state in
             lookAtPath(&state)
+            if state.isDeleted { return Self.count(lines) }
             // The part of a line that was written before the disk was full must not become the beginning of this one.
             if state.endsWithinLine, Self.append([UInt8(ascii: "\n")], to: state.descriptor) == 1 {
                 state.endsWithinLine = false
@@ -99,9 +102,12 @@ final class LogOutput: Sendable {
             let written = state.endsWithinLine ? 0 : Self.append(lines, to: state.descriptor)
             if written > 0 { state.endsWithinLine = lines[written - 1] != UInt8(ascii: "\n") }
             let lineStart = lines[..<written].lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0
-            return lines[lineStart...].count { $0 == UInt8(ascii: "\n") }
+            return Self.count(lines[lineStart...])
         }
     }
+
+    /// How many lines end there.
+    private static func count(_ lines: some Sequence<UInt8>) -> Int { lines.count { $0 == UInt8(ascii: "\n") } }
 
     /// Opens the file anew. Where that fails, the one that is open stays in use.
     ///
@@ -129,8 +135,9 @@ final class LogOutput: Sendable {
         {
             return
         }
-        // A path that cannot be opened is tried again in a second; until then lines go where they went.
-        guard let opened = try? Self.open(path, mode) else { return }
+        // A path that cannot be opened is tried again in a second; until then lines go where they went, to a file that was
+        // moved away.
+        guard let opened = try? Self.open(path, mode) else { return state.isDeleted = held.st_nlink == 0 }
         _ = Glibc.close(state.descriptor)
         state = Self.state(of: opened, path)
     }
