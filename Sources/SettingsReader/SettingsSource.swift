@@ -18,6 +18,9 @@ struct SettingsSource {
         let message: String
     }
 
+    /// For each the whole text is read again.
+    private static let mostRenamed = 32
+
     init(_ bytes: [UInt8]) throws(Failure) {
         // A mark at the beginning is not a part of the text (YAML 1.2.2, 5.2).
         let marked = bytes.starts(with: [0xEF, 0xBB, 0xBF])
@@ -51,7 +54,7 @@ struct SettingsSource {
     private static func rename(
         _ name: String, at mark: Mark, in source: String, number: Int
     ) -> (source: String, key: String)? {
-        guard !name.isEmpty, number < 0x1000, let replacement = Unicode.Scalar(0xE000 + UInt32(number)) else {
+        guard !name.isEmpty, number < mostRenamed, let replacement = Unicode.Scalar(0xE000 + UInt32(number)) else {
             return nil
         }
         var lines = source.unicodeScalars.split(separator: "\n", omittingEmptySubsequences: false).map(Array.init)

@@ -111,6 +111,12 @@ struct FaultTests {
         #expect(found.first?.hasPrefix(expected) == true, "\(found)")
     }
 
+    @Test("A file with very many keys given twice is refused for one of them, without a reading for each")
+    func manyTwice() {
+        let found = errors((0..<4000).map { "a\($0 / 2): 1\n" }.joined())
+        #expect(found.count == 1 && found[0].hasSuffix(":1: a key is given more than once"), "\(found)")
+    }
+
     @Test(
         "YAML's own errors come with what is probably meant",
         arguments: [
