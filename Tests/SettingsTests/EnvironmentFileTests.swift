@@ -27,13 +27,23 @@ struct EnvironmentFileTests {
         Case(text: "A=1\r\nB=2\r\n", expected: ["A=1", "B=2"]),
         Case(text: "A='two\nlines'\n", expected: ["A=two\nlines"]),
         Case(text: "KEY=1:AAAA=\nA=1\nA=2", expected: ["KEY=1:AAAA=", "A=1", "A=2"]),
-        Case(text: "# a comment \\\n A=1\nB=2", expected: ["B=2"]),
+        Case(text: "# a \\comment \\\n\n A=1\n# C:\\\n  ; C:\\\n \t\nB=2\n#\\", expected: ["A=1", "B=2"]),
     ]
 
     @Test("Names, quotes, escapes, comments", arguments: cases)
     func reads(_ example: Case) throws {
         let variables = try EnvironmentFile.variables(example.text, of: "environment")
         #expect(variables.map { "\($0.name)=\($0.value)" } == example.expected)
+    }
+
+    @Test("A line that only some versions of systemd read is a fault")
+    func disputed() throws {
+        let error = #expect(throws: SettingsErrors.self) {
+            try EnvironmentFile.variables("# old: C:\\\n SECRET=hunter2\nB=2\n1=2\n", of: "environment")
+        }
+        let found = try #require(error).errors
+        #expect(found.map(\.line) == [2, 4])
+        #expect(found[0].message.contains("254") && !found[0].message.contains("hunter2"), "\(found)")
     }
 
     @Test("Each line that systemd would pass over is a fault, and none is quoted")

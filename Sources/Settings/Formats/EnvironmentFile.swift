@@ -6,7 +6,8 @@ package import SettingsReader
 /// A line is `NAME=value`; one that begins with `#` or `;` is a comment. Blanks around a value without quotes are no
 /// part of it. In single quotes all is as it stands; in double quotes, and without any, a backslash takes the next
 /// character as it is, and goes with the end of the line. A line that sets nothing, which systemd passes over with a
-/// word in its journal, is a fault: nobody reads that word where a command is run.
+/// word in its journal, is a fault: nobody reads that word where a command is run. So is a line that one version of
+/// systemd reads and another one passes over.
 package enum EnvironmentFile {
     package struct Variable: Sendable, Equatable {
         package let name: String
@@ -34,7 +35,7 @@ package enum EnvironmentFile {
 private struct EnvironmentFileReader {
     private enum State {
         case beforeName, name, beforeValue, value, valueEscape
-        case singleQuoted, doubleQuoted, doubleQuotedEscape, comment, commentEscape
+        case singleQuoted, doubleQuoted, doubleQuotedEscape, comment, commentEscape, afterEscapedComment
     }
 
     private(set) var variables: [EnvironmentFile.Variable] = []
@@ -64,7 +65,8 @@ private struct EnvironmentFileReader {
             if !"\"\\`$\n".unicodeScalars.contains(character) { keep("\\") }
             if character != "\n" { keep(character) }
         case .comment: inComment(character)
-        case .commentEscape: state = .comment
+        case .commentEscape: state = character == "\n" ? .afterEscapedComment : .comment
+        case .afterEscapedComment: afterEscapedComment(character)
         }
     }
 
@@ -115,6 +117,17 @@ private struct EnvironmentFileReader {
         }
     }
 
+    /// Of the line below a comment that ends with a backslash.
+    private mutating func afterEscapedComment(_ character: Unicode.Scalar) {
+        if character == "\n" { return state = .beforeName }
+        if Self.isBlank(character) { return }
+        if character != "#", character != ";" {
+            firstLine = line
+            refuse("stands below a comment that ends with a backslash, and systemd before version 254 passes over it")
+        }
+        state = .comment
+    }
+
     private mutating func keep(_ character: Unicode.Scalar) {
         value.unicodeScalars.append(character)
         trimmed = value
@@ -122,7 +135,7 @@ private struct EnvironmentFileReader {
 
     mutating func end() {
         switch state {
-        case .beforeName, .comment, .commentEscape: begin()
+        case .beforeName, .comment, .commentEscape, .afterEscapedComment: begin()
         case .name: refuse("is not NAME=value, and systemd passes over it")
         default: finish()
         }
