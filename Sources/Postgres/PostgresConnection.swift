@@ -96,9 +96,10 @@ struct PostgresConnector {
         throw PostgresError(decisive.kind, messages, sqlState: decisive.sqlState)
     }
 
-    /// A failure that may pass by itself, before one that somebody must correct: another host may take writes later.
+    /// A server that takes no writes, before those that are away: it is the one to promote. Then a failure that may pass
+    /// by itself, before one that somebody must correct: another host may take writes later.
     private static func decisive(_ failures: [PostgresError]) -> PostgresError? {
-        failures.last { $0.kind != .tls } ?? failures.last
+        failures.last { $0.condition == .readOnly } ?? failures.last { $0.kind != .tls } ?? failures.last
     }
 
     private func open(

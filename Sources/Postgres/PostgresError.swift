@@ -88,13 +88,19 @@ extension PostgresError {
         "certificate verify failed", "server certificate", "root certificate file", "server does not support SSL",
     ]
 
+    /// libpq's words for a server that takes no writes. It goes by the server's settings and closes the connection
+    /// itself, so that there is no SQLSTATE; a write would have been refused with 25006.
+    private static let readOnlyServers = ["session is read-only", "server is in hot standby mode"]
+
     /// - Parameter text: libpq's, of a connection that could not be made, with all details.
     init(ofConnecting text: String) {
         // "connection to server at … failed: FATAL:  28P01: password authentication failed …", and lines of where in
         // the server's source that is.
         let line = String(text.split(separator: "\n").first ?? "no reason is given")
         guard let found = Self.sqlState(in: line) else {
-            self.init(Self.certificateFaults.contains { line.holds($0) } ? .tls : .connection, line)
+            let isFaulty = Self.certificateFaults.contains { line.holds($0) }
+            let isReadOnly = Self.readOnlyServers.contains { line.holds($0) }
+            self.init(isFaulty ? .tls : .connection, line, sqlState: isReadOnly ? "25006" : nil)
             return
         }
         let isRefusal = ["28", "3D", "42"].contains { found.state.hasPrefix($0) }

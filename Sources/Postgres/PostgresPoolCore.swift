@@ -123,8 +123,7 @@ final class PostgresPoolCore {
 
     private func expire(_ id: UInt64) {
         guard let place = waiters.firstIndex(where: { $0.id == id }) else { return }
-        let error = counts.lastError.map { PostgresError(.connection, $0.message, sqlState: $0.sqlState) }
-        waiters.remove(at: place).fail(error ?? .deadline)
+        waiters.remove(at: place).fail(counts.lastError ?? .deadline)
     }
 
     private func failWaiters(_ error: PostgresError) {

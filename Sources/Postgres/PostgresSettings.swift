@@ -87,13 +87,20 @@ extension PostgresSettings {
                 "-c statement_timeout=\(timeLimits.statement.milliseconds)"
                 + " -c lock_timeout=\(timeLimits.lock.milliseconds)"
                 + " -c idle_in_transaction_session_timeout=\(timeLimits.response.milliseconds)"
-            parameters.append(("options", limits))
+            parameters.append(("options", limits + Self.defaults))
         }
         return parameters
     }
 }
 
 extension PostgresSettings {
+    /// Those of PostgreSQL itself, by which statements are written and values are read. An operator may have set others
+    /// for a server, a database or a role.
+    private static let defaults = [
+        "default_transaction_isolation=read\\ committed", "bytea_output=hex", "array_nulls=on",
+        "standard_conforming_strings=on",
+    ].map { " -c \($0)" }.joined()
+
     private func sslMode(of host: Host) -> String {
         if host.isSocket { return "disable" }
         return host.isLocal && !verifiesLocalServers ? "allow" : "verify-full"

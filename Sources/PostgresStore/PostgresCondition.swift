@@ -28,6 +28,7 @@ final class PostgresCondition: Sendable {
     /// Nil for what is the fault of what was written, or of others who write the same.
     private static func words(_ error: PostgresError) -> String? {
         switch error.kind {
+        case .connection where error.condition == .readOnly: return readOnly(error)
         case .connection: return withState("PostgreSQL cannot be reached", error)
         case .tls: return "the certificate of PostgreSQL cannot be verified"
         case .refused: return withState("PostgreSQL refuses the role or the database", error)
@@ -38,7 +39,7 @@ final class PostgresCondition: Sendable {
         case .cancelled, .tooLarge, .unusable, .type: return nil
         }
         switch error.condition {
-        case .readOnly: return withState("PostgreSQL takes no writes: it is a standby or read only", error)
+        case .readOnly: return readOnly(error)
         case .unavailable where error.sqlState == "53100": return withState("PostgreSQL's disk is full", error)
         case .unavailable: return withState("PostgreSQL cannot work now", error)
         case .missingRight: return withState("the role lacks a right", error)
@@ -47,6 +48,10 @@ final class PostgresCondition: Sendable {
             return withState("PostgreSQL reports an internal error", error)
         case .conflict, .timeLimit, .uniqueViolation, .other, nil: return nil
         }
+    }
+
+    private static func readOnly(_ error: PostgresError) -> String {
+        withState("PostgreSQL takes no writes: it is a standby or read only", error)
     }
 
     /// Of a trial: nobody else writes its row.

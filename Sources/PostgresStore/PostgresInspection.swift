@@ -1,3 +1,4 @@
+internal import Encoding
 package import Postgres
 package import Store
 
@@ -19,7 +20,7 @@ package struct PostgresInspection: Sendable, Equatable {
         _ settings: PostgresSettings, now: @Sendable () -> Int64
     ) async throws(PostgresStartError) -> PostgresInspection {
         do {
-            let version = try await requireVersion(settings)
+            let version = try await requireServer(settings)
             let store = PostgresStore(PostgresPool(settings, size: 1))
             try await requireRights(store, settings)
             let schema = try await store.schema()
@@ -40,13 +41,19 @@ package struct PostgresInspection: Sendable, Equatable {
     }
 
     /// - Returns: the server's version.
+    /// - Throws: ``PostgresStartError`` for a version that is too old, and for a database that has not every character.
     @discardableResult
-    static func requireVersion(_ settings: PostgresSettings) async throws -> Int {
+    static func requireServer(_ settings: PostgresSettings) async throws -> Int {
         let connection = try await PostgresConnection.connect(settings)
         defer { connection.close() }
-        let rows = try await connection.query("SELECT current_setting('server_version_num')::bigint")
-        guard case .integer(let version) = rows.first?.first else { throw StoreError.rowVanished }
+        let rows = try await connection.query(
+            "SELECT current_setting('server_version_num')::bigint, current_setting('server_encoding')")
+        guard let row = rows.first, case .integer(let version) = row.first, case .text(let encoding) = row.last else {
+            throw StoreError.rowVanished
+        }
         guard version >= oldestServer else { throw PostgresStartError.serverTooOld(Int(version)) }
+        // SQL_ASCII takes all bytes as they are.
+        guard encoding.isOne(of: ["UTF8", "SQL_ASCII"]) else { throw PostgresStartError.encoding(encoding, settings) }
         return Int(version)
     }
 

@@ -29,7 +29,8 @@ extension PostgresStore {
     func migrate(_ migrations: [Migration]) async throws -> Int {
         // A connection that comes back within a transaction is closed, which undoes the transaction.
         try await pool.withConnection { connection in
-            _ = try await connection.query("BEGIN")
+            // With a stricter one by default, nothing of another gateway's steps would be seen after the wait for them.
+            _ = try await connection.query("BEGIN ISOLATION LEVEL READ COMMITTED")
             let count = try await Self.migrate(connection, migrations)
             _ = try await connection.query("COMMIT")
             return count

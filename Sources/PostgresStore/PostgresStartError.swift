@@ -1,3 +1,4 @@
+internal import Encoding
 internal import Postgres
 internal import Store
 
@@ -12,6 +13,10 @@ package struct PostgresStartError: Error, Equatable, CustomStringConvertible {
         case noDatabase
         case tls
         case serverTooOld
+        /// The database lacks characters.
+        case encoding
+        /// What is between takes no settings with a connection.
+        case pooler
         /// None of the servers takes writes.
         case readOnly
         case missingRight
@@ -62,7 +67,10 @@ extension PostgresStartError {
         case (.refused, _): self.init(refusal: error, settings)
         case (_, .missingRight): self.init(missingRight: error, settings)
         case (_, .readOnly): self.init(readOnly: error)
-        case (.connection, _) where Self.namesStandby(error): self.init(readOnly: error)
+        case (.connection, _) where Self.refusesSettings(error):
+            self.init(
+                .pooler, "a pooler is between this machine and PostgreSQL: \(error)",
+                "set state.postgres.pooler to true, and the time limits at the role")
         case (.connection, _), (.deadline, _), (_, .unavailable):
             self.init(
                 .unreachable, "no server responds: \(error)",
@@ -104,9 +112,9 @@ extension PostgresStartError {
             .missingRight, "the role \(settings.user) lacks a right: \(error)", Self.advice(settings))
     }
 
-    /// libpq's own words, which have no SQLSTATE.
-    private static func namesStandby(_ error: PostgresError) -> Bool {
-        ["session is read-only", "server is in hot standby mode"].contains { error.message.contains($0) }
+    /// pgbouncer's words for settings that come with a connection.
+    private static func refusesSettings(_ error: PostgresError) -> Bool {
+        error.sqlState.hasSameBytes(as: "08P01") && error.message.contains("unsupported startup parameter")
     }
 
     // MARK: Findings
@@ -115,6 +123,13 @@ extension PostgresStartError {
         PostgresStartError(
             .serverTooOld, "PostgreSQL \(version / 10_000) is too old",
             "use version \(PostgresInspection.oldestServer / 10_000) or later")
+    }
+
+    static func encoding(_ name: String, _ settings: PostgresSettings) -> PostgresStartError {
+        let (role, database) = (settings.user, settings.database)
+        return PostgresStartError(
+            .encoding, "the database \(database) has the encoding \(name), which lacks characters that names have",
+            "make one that has all: CREATE DATABASE \(database) OWNER \(role) ENCODING 'UTF8' TEMPLATE template0")
     }
 
     static func missingRights(on tables: [String], _ settings: PostgresSettings) -> PostgresStartError {

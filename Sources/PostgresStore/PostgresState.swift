@@ -54,7 +54,7 @@ package final class PostgresState: StateStore {
     ) async throws(PostgresStartError) -> PostgresState {
         let store = PostgresStore(PostgresPool(settings, size: poolSize))
         do {
-            try await PostgresInspection.requireVersion(settings)
+            try await PostgresInspection.requireServer(settings)
             try await PostgresInspection.requireRights(store, settings)
             let count = try await store.migrate()
             let clock =

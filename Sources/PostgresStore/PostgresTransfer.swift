@@ -27,7 +27,7 @@ extension PostgresStore {
                 try await connection.query(sql, values, deadline: deadline)
             }
             _ = try await run("BEGIN")
-            for setting in Self.unlimited { _ = try await run(setting) }
+            for setting in Self.settings { _ = try await run(setting) }
             for table in PostgresRecordTable.all.reversed() {
                 if replaces { _ = try await run("DELETE FROM \(table.name)") }
                 let found = try await run("SELECT EXISTS (SELECT FROM \(table.name))").first
@@ -74,7 +74,7 @@ extension PostgresStore {
                 try await connection.query(sql, [], deadline: deadline)
             }
             _ = try await run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            for setting in Self.unlimited { _ = try await run(setting) }
+            for setting in Self.settings { _ = try await run(setting) }
             var counts: [(table: String, count: Int)] = []
             var total = 0
             for table in PostgresRecordTable.all {
@@ -118,10 +118,10 @@ extension PostgresStore {
     /// Tokens of 100 kB, as hexadecimal digits in JSON, are less than a response may have.
     private static let fetchedAtOnce = 50
     private static let longestTransfer = Duration.seconds(24 * 3600)
-    /// The time limits of service do not fit.
-    private static let unlimited = [
-        "statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout",
-    ].map { "SET LOCAL \($0) = 0" }
+    /// The time limits of service do not fit. Behind a pooler, bytes may be written in another form by default.
+    private static let settings = [
+        "statement_timeout = 0", "lock_timeout = 0", "idle_in_transaction_session_timeout = 0", "bytea_output = hex",
+    ].map { "SET LOCAL \($0)" }
 }
 
 /// A table in PostgreSQL with the rows of one in SQLite.

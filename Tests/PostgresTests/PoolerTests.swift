@@ -2,6 +2,7 @@ import Foundation
 import Testing
 
 @testable import Postgres
+@testable import PostgresStore
 
 /// pgbouncer in transaction mode before the shared server, with two connections to it for all clients.
 final class Pooler: Sendable {
@@ -51,6 +52,9 @@ extension PostgresTests {
             // Settings in the start of a connection are what such a pooler refuses.
             let refusal = await PostgresTests.error { [settings] in _ = try await PostgresConnection.connect(settings) }
             #expect(refusal?.message.contains("startup parameter") == true, "\(String(describing: refusal))")
+            let unset = settings
+            let start = await #expect(throws: PostgresStartError.self) { _ = try await PostgresState.open(unset) }
+            #expect(start?.kind == .pooler && start?.description.contains("state.postgres.pooler") == true)
             settings.hasPooler = true
             let pool = PostgresPool(settings)
             let results = try await withThrowingTaskGroup(of: (Int, [PostgresValue]).self) { group in

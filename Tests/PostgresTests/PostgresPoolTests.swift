@@ -234,6 +234,11 @@ extension PostgresTests {
                 _ = try await pool.query("SELECT 1", deadline: .now + .seconds(60))
             }
             #expect(error?.kind == .refused && error?.sqlState == "28P01")
+            // Between two tries as well, when no server is asked.
+            let next = await PostgresTests.error {
+                _ = try await pool.query("SELECT 1", deadline: .now + .milliseconds(1))
+            }
+            #expect(next?.kind == .refused && next?.sqlState == "28P01", "\(String(describing: next))")
         }
     }
 

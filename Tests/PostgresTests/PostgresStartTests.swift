@@ -118,6 +118,20 @@ extension PostgresTests {
             #expect(found.kind == .newerSchema && found.description.contains("newer-7"))
         }
 
+        @Test("A database that lacks characters is told with one that has all", arguments: ["LATIN1", "SQL_ASCII"])
+        func encoding(name: String) async throws {
+            let server = try PostgresServer.shared.get()
+            let database = "in_" + name.lowercased()
+            _ = try await PostgresConnection.connect(server.settings()).query(
+                "CREATE DATABASE \(database) ENCODING '\(name)' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0")
+            let settings = server.settings(database: database)
+            guard name == "LATIN1" else {
+                return _ = try await PostgresInspection.look(settings, now: { 0 })
+            }
+            let found = try await error(settings)
+            #expect(found.kind == .encoding && found.description.contains("ENCODING 'UTF8'"), "\(found)")
+        }
+
         @Test("A server that is too old is told with the version that is needed")
         func tooOld() {
             let error = PostgresStartError.serverTooOld(13_00_21)

@@ -81,6 +81,8 @@ extension PostgresTests {
             #expect(state.writeError?.contains("25006") == true, "\(state.writeError ?? "")")
             let open = try await state.store.pool.state().open
             #expect(open == 0)
+            await state.tryWriting()
+            #expect(state.writeError?.contains("takes no writes") == true, "\(state.writeError ?? "")")
             _ = try await administrator.query("\(alter) off")
             while state.writeError != nil { await state.tryWriting() }
             #expect(try await state.records.users.spend([1], until: 9, now: 1))

@@ -180,6 +180,29 @@ extension PostgresTests {
             let settings = server.settings(user: "reader", password: "r")
             let error = await PostgresTests.error { _ = try await PostgresConnection.connect(settings) }
             #expect(error?.kind == .connection && error?.message.contains("read-only") == true)
+            #expect(error?.label == "read-only")
+            // Beside a server that is gone, it is the one to promote.
+            var both = settings
+            both.hosts.append(PostgresSettings.Host("127.0.0.1", port: try PostgresServer.freePort()))
+            let ofBoth = await PostgresTests.error { _ = try await PostgresConnection.connect(both) }
+            #expect(ofBoth?.label == "read-only", "\(String(describing: ofBoth))")
+        }
+
+        @Test("Statements are read by PostgreSQL's own settings, whichever a role has")
+        func ownSettings() async throws {
+            let server = try PostgresServer.shared.get()
+            let administrator = try await PostgresConnection.connect(server.settings())
+            _ = try await administrator.query("CREATE ROLE odd LOGIN PASSWORD 'o'")
+            for (name, odd, usual) in [
+                ("bytea_output", "escape", "hex"), ("array_nulls", "off", "on"),
+                ("default_transaction_isolation", "serializable", "read committed"),
+                ("standard_conforming_strings", "off", "on"),
+            ] {
+                _ = try await administrator.query("ALTER ROLE odd SET \(name) = '\(odd)'")
+                let settings = server.settings(user: "odd", password: "o")
+                let connection = try await PostgresConnection.connect(settings)
+                #expect(try await PostgresTests.value(connection, "SHOW \(name)") == .text(usual))
+            }
         }
 
         @Test("The unix socket of a server is its directory")

@@ -71,7 +71,9 @@ extension PostgresStartError {
     fileprivate var mayPass: Bool {
         switch kind {
         case .unreachable, .readOnly, .other: true
-        case .libraryMissing, .refused, .noDatabase, .tls, .serverTooOld, .missingRight, .newerSchema: false
+        case .libraryMissing, .refused, .noDatabase, .tls, .serverTooOld, .encoding, .pooler, .missingRight,
+            .newerSchema:
+            false
         }
     }
 }
