@@ -4,7 +4,7 @@ internal import Postgres
 internal import Store
 
 /// The database's clock, which all gateways share. Between two looks at it the gateway's monotonic clock goes on from
-/// there: the gateway's own time of day counts nowhere, however wrong it is.
+/// there. The gateway's own time of day counts only for ``latestTime(_:)``, and only near the database's.
 ///
 /// The database's may be wrong as well, as after a standby has taken over. Ended rows are removed by a
 /// ``Store/PruningClock`` that follows it.
@@ -84,7 +84,13 @@ package final class PostgresClock: RecordClock {
 
     package func believedTime(_ now: Int64) -> Int64 { pruning.believed(sharedTime()) }
 
-    package func latestTime(_ now: Int64) -> Int64 { pruning.latest(sharedTime()) }
+    /// The gateway's time of day, by which tokens are judged, while it is near the database's: issuers date tokens by
+    /// clocks of their own. By a database's clock that is some seconds behind, tokens of just before the revocation
+    /// would be left out; by one that is ahead, those of a sign-in just after it would be meant.
+    package func latestTime(_ now: Int64) -> Int64 {
+        let shared = pruning.latest(sharedTime())
+        return abs(now - shared) <= PruningClock.smallStep ? now : shared
+    }
 
     package func keepPruningClock(now: Int64) async throws {
         let (newest, sent) = (max(pruning.newest, pruningTime(now)), uptime())

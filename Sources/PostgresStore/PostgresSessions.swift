@@ -173,7 +173,8 @@ package struct PostgresSessions: SessionRecords {
     }
 
     package func removeEnded(now: Int64) async throws {
-        let (earliest, latest) = (clock.pruningTime(now), clock.latestTime(now))
+        let earliest = clock.pruningTime(now)
+        let latest = max(clock.latestTime(now), clock.sharedTime(now))
         try await store.removeEnded(from: "sessions", key: ["family"], where: "ends_at <= $1", [.integer(earliest)])
         try await store.removeEnded(
             from: "account_names", key: ["pool_id", "name"], where: "ends_at <= $1", [.integer(earliest)])

@@ -24,7 +24,7 @@ package final class PruningClock: Sendable {
     }
 
     /// By how many seconds a time of day may be behind without being doubted: clocks are corrected by less.
-    private static let smallStep: Int64 = 60
+    package static let smallStep: Int64 = 60
 
     private let state: Locked<State>
     private let uptime: @Sendable () -> Int64

@@ -1,4 +1,5 @@
 internal import Clocks
+internal import Encoding
 internal import Pipeline
 package import Settings
 package import Store
@@ -35,9 +36,7 @@ package struct OperatorRevocation: Sendable {
             throw StartupError(description: "there are several issuers: say which one with --issuer")
         }
         guard let issuer = issuer.first else { throw StartupError(description: "no issuer has this name") }
-        let (latest, present) = (records.clock.latestTime(now), records.clock.sharedTime(now))
-        // Of a clock that is behind, a running gateway stores how far it was once a minute.
-        let now = latest > present ? latest + 60 : present
+        let now = time(of: issuer)
         let (target, value): (Revocation.Target, String) =
             switch claim {
             case .subject(let value): (.subject(value, before: now), value)
@@ -51,6 +50,19 @@ package struct OperatorRevocation: Sendable {
         let revocation = Revocation(issuer: issuer.issuer, target, endsAt: now + Int64(days) * 86_400)
         try await records.revocations.keep([RevocationRecord(revocation)])
         return "revoked at \(issuer.name) for \(days) days; a running gateway follows within two seconds"
+    }
+}
+
+extension OperatorRevocation {
+    /// The time of day by which an issuer dates its tokens, in seconds since 1970. Those of the gateway's own sessions
+    /// have the clock that all gateways share.
+    private func time(of issuer: Issuer) -> Int64 {
+        let clock = records.clock
+        let shared = clock.sharedTime(now)
+        let isOwn = issuer.name.hasSameBytes(as: settings.sessionIssuer?.name ?? "")
+        let latest = isOwn ? max(shared, clock.believedTime(now)) : clock.latestTime(now)
+        // Of a clock that is behind, a running gateway stores how far it was once a minute.
+        return latest > max(shared, now) ? latest + 60 : latest
     }
 }
 

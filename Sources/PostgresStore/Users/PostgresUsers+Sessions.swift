@@ -99,7 +99,8 @@ extension PostgresUsers: UserSessionRecords {
     }
 
     package func removeEnded(now: Int64) async throws {
-        let (earliest, latest) = (clock.pruningTime(now), clock.latestTime(now))
+        let earliest = clock.pruningTime(now)
+        let latest = max(clock.latestTime(now), clock.sharedTime(now))
         try await store.removeEnded(from: "user_sessions", key: ["id"], where: "ends_at <= $1", [.integer(earliest)])
         try await store.removeEnded(from: "spent", key: ["digest"], where: "ends_at <= $1", [.integer(earliest)])
         // As LostAnswers.isOpen(refreshedAt:retryUntil:now:) is false, by any clock that may be right.
