@@ -56,6 +56,19 @@ extension PostgresTests {
             #expect(try await new() == [])
         }
 
+        @Test("Rows that a restore brought from a server with more transactions are read once")
+        func restored() async throws {
+            let store = try await RecordsDatabase().store
+            let revocations = PostgresRevocations(store)
+            for number in 0..<1100 { try await revocations.keep([Self.revocation("\(number)")]) }
+            try await store.run("UPDATE revocations SET changed = '900000000000'")
+            let whole = try await revocations.changes.read(since: nil, now: 0)
+            #expect(whole.records.count == 1100)
+            // The change of their transactions is one to those who have read before.
+            let next = try await revocations.changes.read(since: whole.position, now: 0)
+            #expect(next.records == [])
+        }
+
         @Test("A follower of refreshes reads each once, also one that is committed late")
         func refreshes() async throws {
             let database = try await RecordsDatabase()

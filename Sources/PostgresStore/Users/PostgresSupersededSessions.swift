@@ -28,11 +28,17 @@ struct PostgresSupersededSessions {
     static let page = 1000
 
     func read(since position: ChangePosition?, now: Int64, limit: Int) async throws -> SupersededReading {
+        if position == nil {
+            try await store.takeOverTransactions("user_sessions", where: "successor IS NOT NULL")
+        }
         // The position first: what changes while the pages are read comes once more.
         let sql = "SELECT pg_current_snapshot()::text AS snapshot, (\(PostgresOrigin.sql)) AS origin"
         guard let row = try await store.rows(sql).first else { throw PostgresRow.MissingColumn(name: "snapshot") }
         let current = ChangePosition(origin: try row.text("origin"), mark: try row.text("snapshot"))
-        guard let position, position.origin == current.origin else {
+        if let position, position.origin != current.origin {
+            return try await read(since: nil, now: now, limit: limit)
+        }
+        guard let position else {
             // Of more than there is room for, those are left out whose tokens end first.
             let sessions = try await all(limit: limit, now: now)
             return SupersededReading(sessions: sessions.sorted { $0.refreshedAt < $1.refreshedAt }, position: current)
