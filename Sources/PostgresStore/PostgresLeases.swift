@@ -22,6 +22,12 @@ extension PostgresSessions {
 
     private static let end = "now() + interval '\(RefreshLeases.lifetime) seconds'"
 
+    /// Whether a lease is over. One that ends much later than any that is taken now was taken by a clock that was ahead;
+    /// of those taken at the same time as this statement began none does.
+    private static func hasEnded(_ column: String) -> String {
+        "(\(column) <= now() OR \(column) > now() + interval '\(2 * RefreshLeases.lifetime) seconds')"
+    }
+
     package func take(_ lease: RefreshLease) async throws -> RefreshLeaseStep {
         // The conditions are asked of the newest version of the row: whoever has waited for another one's lease or
         // successor finds it.
@@ -29,7 +35,7 @@ extension PostgresSessions {
             """
             UPDATE sessions SET lease_holder = $2, lease_ends_at = \(Self.end)
             WHERE family = $1 AND generation <= $3 AND ended_at IS NULL
-                AND (lease_ends_at IS NULL OR lease_ends_at <= now())
+                AND (lease_ends_at IS NULL OR \(Self.hasEnded("lease_ends_at")))
             RETURNING \(Self.list)
             """, [.bytes(lease.family), .bytes(lease.holder), .integer(lease.generation)]
         ).first
@@ -43,7 +49,7 @@ extension PostgresSessions {
             """
             INSERT INTO refresh_leases AS l (family, holder, ends_at) VALUES ($1, $2, \(Self.end))
             ON CONFLICT (family) DO UPDATE SET holder = excluded.holder, ends_at = excluded.ends_at
-            WHERE l.ends_at <= now()
+            WHERE \(Self.hasEnded("l.ends_at"))
             """, [.bytes(lease.family), .bytes(lease.holder)])
         guard taken > 0 else { return .held }
         // Another holder may have stored the session since it was looked for, and no one can from now on.
@@ -77,6 +83,6 @@ extension PostgresSessions {
     }
 
     func removeEndedLeases() async throws {
-        try await store.removeEnded(from: "refresh_leases", key: ["family"], where: "ends_at <= now()", [])
+        try await store.removeEnded(from: "refresh_leases", key: ["family"], where: Self.hasEnded("ends_at"), [])
     }
 }

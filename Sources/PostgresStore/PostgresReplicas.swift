@@ -76,7 +76,15 @@ package struct PostgresReplicas: ReplicaRecords {
     }
 
     /// One finds those that are lost, and any may open the windows: one that is killed in between is taken over from.
+    ///
+    /// One that was heard later than now, by a clock that was ahead, counts as heard now: it has not spoken since the
+    /// clock is right.
     package func takeUpLost() async throws -> [String] {
+        try await store.run(
+            """
+            UPDATE replicas SET heard_at = \(Self.now)
+            WHERE ended_at IS NULL AND lost_at IS NULL AND heard_at > \(Self.now) + \(ReplicaTimes.silence)
+            """)
         let found = try await store.rows(
             """
             WITH silent AS MATERIALIZED (

@@ -101,6 +101,18 @@ extension PostgresTests {
             #expect(try await sessions.session([3])?.retryUntil == 0)
         }
 
+        @Test("A gateway that was heard by a clock that was ahead is lost as soon as by the right one")
+        func ahead() async throws {
+            let store = try await RecordsDatabase().store
+            let records = PostgresReplicas(store)
+            try await records.report(Self.report("killed"))
+            try await silence("killed", for: -3600, in: store)
+            #expect(try await records.takeUpLost() == [])
+            #expect(try await records.all().map(\.state) == [.alive])
+            try await silence("killed", for: 11, in: store)
+            #expect(try await records.takeUpLost() == ["host-killed"])
+        }
+
         @Test("A gateway that ended in good order, or is alive, opens nothing")
         func notReopened() async throws {
             let store = try await RecordsDatabase().store

@@ -43,6 +43,21 @@ extension PostgresTests {
             }
         }
 
+        @Test("A lease of a clock that was ahead holds nobody up", arguments: [true, false])
+        func ahead(isStored: Bool) async throws {
+            let store = try await RecordsDatabase().store
+            let sessions = PostgresSessions(store)
+            if isStored { #expect(try await sessions.begin(Self.session([1]), redeeming: nil)) }
+            let taken = RefreshLeaseStep.taken(isStored ? Self.session([1]) : nil)
+            #expect(try await sessions.take(Self.lease([1], 1)) == taken)
+            for (shift, expected) in [(5, RefreshLeaseStep.held), (3600, taken)] {
+                try await store.run(
+                    "UPDATE sessions SET lease_ends_at = lease_ends_at + interval '\(shift) seconds'")
+                try await store.run("UPDATE refresh_leases SET ends_at = ends_at + interval '\(shift) seconds'")
+                #expect(try await sessions.take(Self.lease([1], 2)) == expected)
+            }
+        }
+
         @Test("Of many who take, store and release nobody takes a lease for a token that has a successor")
         func successors() async throws {
             let database = try await RecordsDatabase()
