@@ -9,7 +9,7 @@ package struct HTTP2SessionLimits: Sendable {
     package var headerListSize: Int
     /// Bytes of bodies that may come ahead on the connection.
     package var connectionWindow: Int
-    /// CONTINUATION frames of one header block.
+    /// CONTINUATION frames of one header block. One whose header comes in parts counts once for each.
     package var continuationFrames: Int
     /// RST_STREAM frames that may come at once, and how many more every second.
     package var resets: Int

@@ -75,6 +75,23 @@ struct HTTP2ConnectionTests {
         #expect(last.type == 7 && last.word(at: 4) == 1 && last.word() == 5)
     }
 
+    @Test("CONTINUATION frames count once each, however their bytes arrive", arguments: [8, 9], [true, false])
+    func continuations(count: Int, together: Bool) throws {
+        let wire = try HTTP2Wire { $0.answer() }
+        let block = Array(wire.head(1, Self.get, end: true).dropFirst(HTTP2FrameHeader.size))
+        var bytes = Array(RawFrame.bytes(1, flags: 1, stream: 1, payload: block).readableBytesView)
+        for number in 1...count {
+            bytes += RawFrame.bytes(9, flags: number == count ? 4 : 0, stream: 1).readableBytesView
+        }
+        try wire.send(wire.opening)
+        for part in together ? [bytes] : bytes.map({ [$0] }) where wire.service.connectionErrors.isEmpty {
+            try wire.send(part)
+        }
+        _ = try wire.take()
+        #expect(wire.service.connectionErrors == (count == 8 ? [] : [.enhanceYourCalm]))
+        #expect(wire.service.exchanges.count == (count == 8 ? 1 : 0))
+    }
+
     @Test("What was on its way to a stream that is reset is ignored, as far as its window allowed it")
     func late() throws {
         let wire = try HTTP2Wire { $0.answer(.ok, "no") }

@@ -83,9 +83,21 @@ struct HTTP2FrameBudgetTests {
 
     @Test(
         "Frames that the session counts, or that have a bound of their own, are not",
-        arguments: [0, 1, 5, 9] as [UInt8])
+        arguments: [0, 1, 5] as [UInt8])
     func others(type: UInt8) {
         #expect(Self.room(of: HTTP2FrameType(number: type)) == 20_000)
+    }
+
+    @Test("CONTINUATION frames are counted in a row")
+    func continuations() {
+        let limits = HTTP2Limits(continuationFrames: 5)
+        #expect(Self.room(of: .continuation, limits: limits) == 5)
+        #expect(
+            Self.room(of: .continuation, limits: limits) { budget in
+                for type in [.continuation, .continuation, .headers] as [HTTP2FrameType] {
+                    _ = budget.take(type, at: Self.now)
+                }
+            } == 5)
     }
 
     @Test("Frames that want an answer, and resets, are counted in a time", arguments: [3, 4, 6] as [UInt8])

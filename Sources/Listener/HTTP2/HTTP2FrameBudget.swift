@@ -3,12 +3,15 @@ internal import Pipeline
 
 /// Counts the frames of a client that cost it next to nothing against those it has reason to send.
 ///
-/// libnghttp2 counts acknowledgements that are not sent, CONTINUATION frames and resets. Whatever a client that reads
-/// may send without end is counted here.
+/// libnghttp2 counts acknowledgements that are not sent, and resets. Whatever a client that reads may send without end is
+/// counted here, and CONTINUATION frames are, of which libnghttp2 counts the parts that they arrive in.
 struct HTTP2FrameBudget {
     private var windowUpdates = 100
     private var idleFrames = 100
     private var emptyFrames = 0
+    /// CONTINUATION frames in a row.
+    private var continuationFrames = 0
+    private let mostContinuationFrames: Int
     /// PING and SETTINGS, each of which wants an answer.
     private var controlFrames = RecentCount(200, within: .seconds(30))
     /// Streams that the client reset, or brought the gateway to reset.
@@ -29,6 +32,7 @@ struct HTTP2FrameBudget {
     init(_ limits: HTTP2Limits) {
         // CVE-2023-44487, and CVE-2025-8671 for resets that the client provokes.
         resets = RecentCount(limits.resets, within: limits.resetWindow)
+        mostContinuationFrames = limits.continuationFrames
     }
 
     mutating func dataFrameWasSent() { addWindowUpdates(Self.windowUpdatesPerDataFrame) }
@@ -37,6 +41,11 @@ struct HTTP2FrameBudget {
     ///
     /// - Returns: false when it is one more than the client may send.
     mutating func take(_ type: HTTP2FrameType, at now: NIODeadline) -> Bool {
+        if type == .continuation {
+            continuationFrames += 1
+            return continuationFrames <= mostContinuationFrames
+        }
+        continuationFrames = 0
         switch type {
         case .windowUpdate:
             windowUpdates -= 1
@@ -47,7 +56,7 @@ struct HTTP2FrameBudget {
             return controlFrames.take(at: now)
         case .resetStream:
             return resets.take(at: now)
-        case .data, .pushPromise, .continuation:
+        case .data, .pushPromise:
             break
         default:
             idleFrames -= 1

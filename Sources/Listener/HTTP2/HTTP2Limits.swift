@@ -7,10 +7,11 @@ extension HTTP2SessionLimits {
     /// The limits for one connection. A client that exceeds them gets GOAWAY with ENHANCE_YOUR_CALM.
     init(_ head: HeadLimits, _ limits: HTTP2Limits) {
         let seconds = max(1, Int(limits.resetWindow.nanoseconds / 1_000_000_000))
-        // ``HTTP2FrameBudget`` counts resets first, by the window that is set. libnghttp2 has a bucket of its own.
+        // ``HTTP2FrameBudget`` counts resets first, by the window that is set. libnghttp2 has a bucket of its own. Likewise
+        // CONTINUATION frames, which libnghttp2 counts once for each part in which a frame's header comes.
         self.init(
             streams: limits.streams, headerListSize: head.head, connectionWindow: Self.connectionWindow,
-            continuationFrames: limits.continuationFrames, resets: 2 * limits.resets,
+            continuationFrames: HTTP2FrameHeader.size * limits.continuationFrames + 1, resets: 2 * limits.resets,
             resetsPerSecond: max(1, limits.resets / seconds))
     }
 
