@@ -145,10 +145,10 @@ struct AdminUsers: Sendable {
     private func endSession(_ id: String, _ directory: UserDirectory) async throws -> JSONObject {
         let owner = try await owner(of: id, directory)
         let ended = try await reporting(.sessionsEnded, "admin-end-session", owner.subject, directory) {
-            try await owner.end()
+            // It may have ended in between.
+            guard let ended = try await owner.end() else { throw Self.noSession }
+            return ended
         }
-        // It may have ended in between.
-        guard let ended else { throw Self.noSession }
         return Self.ended(ended.count, failures: ended.providerFailures)
     }
 

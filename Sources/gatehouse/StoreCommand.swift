@@ -137,7 +137,11 @@ struct StoreCommand: AsyncParsableCommand {
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
-            let copies = StoreCopies(try options.loadForState())
+            let settings = try options.loadForState()
+            guard file != nil || settings.state == nil else {
+                throw ValidationError("Only files are checked. For the database in PostgreSQL use gatehouse store report.")
+            }
+            let copies = StoreCopies(settings)
             let progress = { @Sendable [file] in copies.progress(ofCheck: file) }
             let report = try await ProgressLine.showing(progress) { _ in try await copies.check(file) }
             output.report(report.json, text: report.text(on: .standardOutput))

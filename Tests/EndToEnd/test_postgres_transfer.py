@@ -78,6 +78,14 @@ def test_a_backup_that_cannot_be_used_is_refused_with_the_reason(directory, shar
     assert "is damaged" in refusal()
 
 
+def test_only_files_are_checked_and_the_database_is_reported(directory, shared, tmp_path):
+    refused = shared.run("store", "check")
+    assert refused.returncode == 64
+    assert "use gatehouse store report" in refused.stderr
+    shared.checked("store", "report")
+    shared.checked("store", "check", backup(directory, tmp_path / "good.sqlite"))
+
+
 def test_a_backup_does_not_make_the_directory_that_is_missing(shared, tmp_path):
     copy = tmp_path / "mount" / "monday.sqlite"
     result = shared.run("store", "backup", copy)
