@@ -40,6 +40,73 @@ struct SharedStoreTests {
         #expect(await scene.client().restore().user?.email == next)
     }
 
+    @Test(
+        "A refresh whose connection was lost goes on with the app's newest token: one before it would be reuse",
+        arguments: SessionKind.allCases)
+    func suspendedRefresh(kind: SessionKind) async throws {
+        let stage = try await Stage(FakeBackend(), "ada")
+        let (app, appExtension) = (try await stage.signedIn(kind), stage.client())
+        await appExtension.restore()
+        let hold = Hold()
+        stage.transport.inject(.heldBefore(hold, then: .noConnection), at: kind.refreshPath)
+        // The system suspends the extension, and the app refreshes meanwhile.
+        let suspended = Task { try await appExtension.refresh() }
+        await hold.reached()
+        for _ in 0..<2 { try await app.refresh() }
+        hold.release()
+        try await suspended.value
+        for client in [app, appExtension] {
+            try await client.refresh()
+            #expect(try await client.use(kind) == stage.user.email)
+        }
+    }
+
+    @Test("A token that may not be the newest is not shown while the store cannot be read")
+    func unreadRefresh() async throws {
+        let store = FaultyStore()
+        let scene = Scene(store: store)
+        let (app, appExtension) = (try await scene.signedIn(), scene.client())
+        await appExtension.restore()
+        for _ in 0..<2 { try await app.refresh() }
+        scene.clock.advance(by: 7200)
+        store.fail(read: .failed("-25291"))
+        #expect(await failure { _ = try await appExtension.echo() } == .storage("-25291"))
+        store.fail()
+        for client in [appExtension, app] { #expect(try await client.echo() == 200) }
+        #expect(scene.gateway.openSessions.count == 1)
+    }
+
+    @Test("While an app may not ask the gateway, it takes tokens that another process has stored")
+    func waitingForRetry() async throws {
+        let scene = Scene()
+        let (app, appExtension) = (try await scene.signedIn(), scene.client())
+        await appExtension.restore()
+        scene.clock.advance(by: 7200)
+        let refusal = GatewayError(name: "TooManyRequestsException", message: "Later.", status: 429, retryAfter: 3600)
+        scene.gateway.inject(.refusal(refusal), at: refreshPath)
+        #expect(await failure { _ = try await app.echo() } != nil)
+        #expect(await failure { _ = try await app.echo() } != nil)
+        #expect(try await appExtension.echo() == 200)
+        #expect(try await app.echo() == 200)
+        #expect(scene.refreshes == 2)
+    }
+
+    @Test("A confirmation that signs in stores the device of the store, and its token")
+    func confirmedDevice() async throws {
+        let scene = Scene()
+        let first = try await scene.signedIn()
+        func item() async throws -> JSONValue {
+            try JSONDecoder().decode(JSONValue.self, from: #require(try await scene.store.read()))
+        }
+        let device = try #require(try await item()["deviceID"])
+        await first.signOut()
+        let tokens = #"{"access_token":"a","refresh_token":"r","expires_in":3600,"device_token":"d","user":{"id":"1"}}"#
+        scene.gateway.inject(.response(status: 200, body: tokens), at: "/confirm")
+        try await scene.client().confirm(.email("eve@example.com"), code: "1", password: ben.password)
+        let stored = try await item()
+        #expect(stored["deviceID"] == device && stored["deviceToken"] == "d")
+    }
+
     @Test("An app that was signed out by another process is signed in by the next one, and keeps its reason until then")
     func reasonStays() async throws {
         let scene = Scene()

@@ -45,7 +45,11 @@ extension Gatehouse {
         var body: [String: JSONValue] = [name.member.name: name.member.value, "code": .string(code)]
         body["password"] = password.map { .string($0) }
         let call = AccountCall(path: "confirm", body: body, repeats: configuration.signInRetries, isRepeatable: false)
-        if password != nil { return try await step(call) }
+        if password != nil {
+            // The response's device token is stored with it.
+            _ = await device()
+            return try await step(call)
+        }
         let _: Done = try await send(call)
         return nil
     }

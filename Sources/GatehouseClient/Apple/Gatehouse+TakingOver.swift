@@ -45,7 +45,7 @@ extension Gatehouse {
         var members: [String: JSONValue] = [:]
         members["client_id"] = token.clientID.map { .string($0) }
         members["device_key"] = token.deviceKey.map { .string($0) }
-        var new = try await requestTokens(old, adding: members)
+        var new = try await requestTokens(old, adding: members, repeats: 1)
         guard isUnused else { return nil }  // somebody has signed in meanwhile
         // Until the gateway has said more about the user.
         if new.user == old.user, let id = TokenTimes(of: new.accessToken)?.sub {

@@ -19,6 +19,7 @@ extension Gatehouse {
         if remaining > lead(session) { return session }
         if let error = retry.closed(at: clock.uptime) {
             if remaining > 0 { return session }
+            if let newer = try await overtaking(session), self.remaining(newer) > 0 { return newer }
             throw error
         }
         do {
@@ -66,26 +67,35 @@ extension Gatehouse {
             if remaining(newer) > configuration.refreshLead { return newer }
             session = newer
         }
-        // A few turns: each begins with a token that another process has stored since the last.
+        // A few turns: each begins with the newest token in the store. The gateway takes one before it for stolen.
+        var repeats = 1
         for _ in 0..<4 {
+            let refusal: GatewayError?
             do {
                 return try await adopt(requestTokens(session), after: session)
+            } catch GatehouseError.network where repeats > 0 {
+                (repeats, refusal) = (repeats - 1, nil)
+                try await clock.pause(seconds: 1)
+            } catch GatehouseError.wrongCredentials(let found) {
+                refusal = found
             } catch let error as GatehouseError {
-                guard case .wrongCredentials(let refusal) = error else { throw failed(error, session) }
-                guard let newer = try await overtaking(session) else {
-                    throw await ended(session, .ended(refusal))
-                }
+                throw failed(error, session)
+            }
+            if let newer = try await overtaking(session) {
                 if remaining(newer) > 0 { return newer }
                 session = newer
+            } else if let refusal {
+                throw await ended(session, .ended(refusal))
             }
         }
         throw failed(.unexpectedResponse(status: 401), session)
     }
 
     /// The session in the store, if another process has refreshed it; it is in use from then on. Nil if the store has
-    /// this one, or cannot be read.
+    /// this one, or one before it.
     ///
-    /// - Throws: ``GatehouseError/signedOut(_:)`` if another process has signed out, or signed somebody in.
+    /// - Throws: ``GatehouseError/signedOut(_:)`` if another process has signed out, or signed somebody in, and
+    ///   ``GatehouseError/storage(_:)`` if the store cannot be read.
     private func overtaking(_ session: StoredSession) async throws -> StoredSession? {
         // The store then has another sign-in's session.
         if isUnstoredSignIn { return nil }
@@ -97,7 +107,9 @@ extension Gatehouse {
             throw GatehouseError.deviceLocked
         } catch {
             report(.notStored(Self.reason(error)))
-            return nil
+            // Another process may have stored a later token, and this one would be taken for stolen.
+            if unstored?.generation == session.generation { return nil }
+            throw GatehouseError.storage(Self.reason(error))
         }
         try checkGeneration(session)
         if over.contains(session.generation) { throw await replacedElsewhere(found) }
@@ -171,20 +183,19 @@ extension Gatehouse {
     }
 
     func requestTokens(
-        _ session: StoredSession, adding members: [String: JSONValue] = [:]
+        _ session: StoredSession, adding members: [String: JSONValue] = [:], repeats: Int = 0
     ) async throws -> StoredSession {
         var new = session
         // Of a session with a device, a lost response comes again to that device alone.
         let device = ["device_info": await device().json]
+        var call = AccountCall(path: "refresh", kind: session.kind, body: device, repeats: repeats)
         switch session.kind {
         case .cognito:
-            var body = members.merging(device) { $1 }
-            body["refresh_token"] = .string(session.renewal.text)
-            let call = AccountCall(path: "refresh", body: body, repeats: 1)
+            call.body?.merge(members) { $1 }
+            call.body?["refresh_token"] = .string(session.renewal.text)
             new.accept(try await send(call) as TokensResponse, now: gatewayNow)
         case .apple:
-            let call = AccountCall(
-                path: "refresh", kind: .apple, body: device, bearer: session.accessToken, repeats: 1)
+            call.bearer = session.accessToken
             new.accept(try await send(call) as SessionResponse, now: gatewayNow)
         }
         return new
