@@ -10,7 +10,6 @@ public import Foundation
 public final class URLSessionTransport: Transport {
     private let session: URLSession
     private let tasks = TaskDelegate()
-    private let redirects = RedirectDelegate()
 
     /// - Parameter trust: decides about the server's certificate beside the system, as ``PinnedKeys`` does.
     public init(trust: (any ServerTrust)? = nil) {
@@ -40,17 +39,6 @@ public final class URLSessionTransport: Transport {
             tasks.cancel(task)
         }
     }
-
-    /// URLSession's own collecting takes fewer turns of its queue than a delegate's. On Linux it drops the body of a
-    /// redirect that is not followed.
-    public func data(_ request: URLRequest, uploading file: URL?) async throws -> (HTTPURLResponse, Data) {
-        let (data, response) =
-            if let file {
-                try await session.upload(for: request, fromFile: file, delegate: redirects)
-            } else { try await session.data(for: request, delegate: redirects) }
-        guard let response = response as? HTTPURLResponse else { throw URLError(.badServerResponse) }
-        return (response, data)
-    }
 }
 
 /// Decides about a server's certificate, after the system has.
@@ -77,25 +65,30 @@ final class TaskDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable 
 
     /// Cancels a task that has begun. Before, nobody would hear of its end.
     func cancel(_ task: URLSessionTask) {
-        if lock.withLock({ exchanges[task.taskIdentifier] != nil }) { task.cancel() }
+        #if canImport(FoundationNetworking)
+            // There, a task that is cancelled as it completes ends the process: its response is refused when it comes.
+            urlSession(.shared, task: task, didCompleteWithError: CancellationError())
+        #else
+            if lock.withLock({ exchanges[task.taskIdentifier] != nil }) { task.cancel() }
+        #endif
     }
 
     func urlSession(
         _: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
         completionHandler: @escaping (URLSession.ResponseDisposition) -> Void
     ) {
-        let (stream, body) = AsyncThrowingStream<Data, any Error>.makeStream()
-        body.onTermination = { if case .cancelled = $0 { dataTask.cancel() } }
         let head = lock.withLock {
-            let head = exchanges[dataTask.taskIdentifier]?.head
-            exchanges[dataTask.taskIdentifier] = Exchange(head: nil, body: body)
-            return head
+            defer { exchanges[dataTask.taskIdentifier]?.head = nil }
+            return exchanges[dataTask.taskIdentifier]?.head
         }
-        guard let response = response as? HTTPURLResponse else {
+        guard let head, let response = response as? HTTPURLResponse else {
             head?.resume(throwing: URLError(.badServerResponse))
             return completionHandler(.cancel)
         }
-        head?.resume(returning: (response, ResponseBody(stream)))
+        let (stream, body) = AsyncThrowingStream<Data, any Error>.makeStream()
+        body.onTermination = { if case .cancelled = $0 { dataTask.cancel() } }
+        lock.withLock { exchanges[dataTask.taskIdentifier] = Exchange(body: body) }
+        head.resume(returning: (response, ResponseBody(stream)))
         completionHandler(.allow)
     }
 
@@ -122,15 +115,5 @@ final class TaskDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable 
     ) {
         guard let trust else { return completionHandler(.performDefaultHandling, nil) }
         completionHandler(trust.accepts(challenge) ? .performDefaultHandling : .cancelAuthenticationChallenge, nil)
-    }
-}
-
-/// Takes no redirect. URLSession does all else.
-private final class RedirectDelegate: NSObject, URLSessionTaskDelegate {
-    func urlSession(
-        _: URLSession, task _: URLSessionTask, willPerformHTTPRedirection _: HTTPURLResponse,
-        newRequest _: URLRequest, completionHandler: @escaping (URLRequest?) -> Void
-    ) {
-        completionHandler(nil)
     }
 }
