@@ -12,7 +12,6 @@ package final class CertificateService: Sendable {
     struct State {
         /// The state that is stored, without the certificates that cannot be served.
         var known = ACMEState()
-        var isRead = false
         /// The stored certificates that were judged, and of these the ones that cannot be served.
         var judged: [ObtainedCertificate] = []
         var refused: [ObtainedCertificate] = []
@@ -97,7 +96,7 @@ package final class CertificateService: Sendable {
         let refused = unusable(of: read.certificates)
         if !refused.isEmpty { usable.certificates.removeAll { refused.contains($0) } }
         let known = usable
-        state.withLock { ($0.known, $0.isRead) = (known, true) }
+        state.withLock { $0.known = known }
         publishPending()
     }
 
@@ -151,8 +150,8 @@ package final class CertificateService: Sendable {
 
     func look() async {
         do {
-            if storage.isShared || !state.withLock({ $0.isRead }) { adopt(try await storage.read()) }
-            publishPending()
+            // Others may have stored another one: gateways, the service that a reload has replaced, an operator.
+            adopt(try await storage.read())
             // Where nothing is due, others have stored it, or nothing has to be.
             guard !due().isEmpty else { return state.withLock { $0.storageWorks() } }
             guard !isPaused else { return }
@@ -160,17 +159,25 @@ package final class CertificateService: Sendable {
             // The lease can be stored. That says nothing about the end of an order.
             state.withLock { if $0.storageFailures == 0 { $0.storageWorks() } }
             guard isLeased else { return }
-            // A file too: the service that a reload has replaced may have stored a certificate since.
-            adopt(try await storage.read())
-            let failures = state.withLock { $0.storageFailures }
-            await orderAll()
-            // A lease says as little about it as reading does.
-            state.withLock { if $0.storageFailures == failures { $0.storageWorks() } }
+            await takeTurn()
             try await storage.endLease(of: holder)
         } catch {
             // Nothing was ordered, or all of it is stored.
             note(storageError: error, pauses: false)
         }
+    }
+
+    private func takeTurn() async {
+        do {
+            // The gateway that had the lease before may have stored a certificate since.
+            adopt(try await storage.read())
+        } catch {
+            return note(storageError: error, pauses: false)
+        }
+        let failures = state.withLock { $0.storageFailures }
+        await orderAll()
+        // A lease says as little about it as reading does.
+        state.withLock { if $0.storageFailures == failures { $0.storageWorks() } }
     }
 
     /// Logs it once for as long as it lasts.

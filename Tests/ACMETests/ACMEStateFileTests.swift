@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import ACME
@@ -41,5 +42,45 @@ struct ACMEStateFileTests {
         try FileManager.default.removeItem(atPath: directory)
         #expect(FileManager.default.createFile(atPath: directory, contents: nil))
         await #expect(throws: (any Error).self) { try await file.lease(to: "me", seconds: 60) }
+    }
+
+    @Test("One of several gateways has the turn to order, until it gives it back or ends")
+    func turns() async throws {
+        try await withDirectory { directory in
+            let one = ACMEStateFile(stateDirectory: directory)
+            #expect(try await one.lease(to: "one", seconds: 60))
+            #expect(try await one.lease(to: "one", seconds: 60), "it renews it")
+            do {
+                let other = ACMEStateFile(stateDirectory: directory)
+                #expect(try await !other.lease(to: "other", seconds: 60))
+                try await one.endLease(of: "one")
+                #expect(try await other.lease(to: "other", seconds: 60))
+                #expect(try await !one.lease(to: "one", seconds: 60))
+                withExtendedLifetime(other) {}
+            }
+            #expect(try await one.lease(to: "one", seconds: 60))
+            for lock in ["acme.json.lock", "acme.json.orders.lock"] {
+                #expect(try FileMode.of("\(directory)/\(lock)") == 0o600, "\(lock)")
+            }
+        }
+    }
+
+    @Test("A gateway that has read the state knows whether others have, for as long as they run")
+    func others() async throws {
+        try await withDirectory { directory in
+            let one = ACMEStateFile(stateDirectory: directory)
+            _ = try await one.read()
+            #expect(!one.isShared)
+            do {
+                let other = ACMEStateFile(stateDirectory: directory)
+                _ = try await other.read()
+                #expect(one.isShared)
+                #expect(other.isShared)
+                #expect(one.isShared, "to have asked changes nothing")
+                withExtendedLifetime(other) {}
+            }
+            #expect(!one.isShared)
+            #expect(try FileMode.of("\(directory)/acme.json.gateways.lock") == 0o600)
+        }
     }
 }

@@ -222,6 +222,44 @@ def test_several_gateways_share_one_order(make_pebble, start_gateway, own_cluste
     assert "PRIVATE KEY" not in str(stored) and str(stored[0][0]).startswith("v2.1.")
 
 
+def test_gateways_on_one_state_directory_share_one_order(make_pebble, start_gateway):
+    pebble = make_pebble(longest_sleep=AN_HOUR)
+    first = Site(pebble, start_gateway, "api.test")
+    stored = lambda: first.state.exists() and json.loads(first.state.read_text())["pending"]
+    (pending,) = wait_until(stored, "a stored challenge", seconds=30)
+    listeners = [
+        {"address": f"127.0.0.1:{free_port()}"},
+        {"address": f"127.0.0.1:{free_port()}", "tls": {"acme": {"names": ["api.test"]}}},
+    ]
+    directory = first.gateway.config["state_directory"]
+    other = start_gateway({"listeners": listeners, "acme": pebble.settings(), "state_directory": directory})
+    path = f"/.well-known/acme-challenge/{pending['token']}"
+    asked = lambda: raw.exchange(other.port, "GET", path, {"Host": "api.test"})
+    wait_until(lambda: asked().status == 200, "the other gateway to answer the challenge")
+    assert asked().body.decode() == pending["key_authorization"]
+    # It takes over at once when the first one is killed, and not before.
+    assert "ordering" not in other.log()
+    first.gateway.process.signal(signal.SIGKILL)
+    first.gateway.process.wait(10)
+    wait_until(lambda: "ordering a certificate" in other.log(), "the other gateway to order", seconds=20)
+
+
+def test_a_gateway_answers_the_challenges_of_another_on_its_state_directory(make_pebble, start_gateway):
+    pebble = make_pebble()
+    asked = Site(pebble, start_gateway, "www.test")
+    asked.wait_for("www.test")
+    port = free_port()
+    listeners = [
+        {"address": f"127.0.0.1:{free_port()}"},
+        {"address": f"127.0.0.1:{port}", "tls": {"acme": {"names": ["api.test", "www.test"]}}},
+    ]
+    directory = asked.gateway.config["state_directory"]
+    other = start_gateway({"listeners": listeners, "acme": pebble.settings(), "state_directory": directory})
+    wait_until(lambda: certificate_at(pebble, port, "api.test"), "a certificate of api.test", seconds=60)
+    assert "no certificate obtained" not in other.log()
+    assert certificate_at(pebble, port, "www.test") == asked.certificate("www.test")
+
+
 def test_a_lost_key_that_sealed_the_certificates_is_replaced_as_the_runbook_says(
     make_pebble, start_gateway, own_cluster, postgres_password
 ):
@@ -392,7 +430,7 @@ def spoil(state: Path, other: Path) -> None:
     state.write_text(json.dumps(stored))
 
 
-@pytest.mark.parametrize("how", ["a start", "a reload"])
+@pytest.mark.parametrize("how", ["a start", "a reload", "a look"])
 def test_a_stored_certificate_that_tls_refuses_stops_neither(make_pebble, start_gateway, how):
     pebble = make_pebble()
     site = Site(pebble, start_gateway, "api.test")
@@ -405,7 +443,7 @@ def test_a_stored_certificate_that_tls_refuses_stops_neither(make_pebble, start_
     else:
         again = site.gateway
         spoil(site.state, other)
-        # Another order reads what is stored.
+    if how == "a reload":
         again.config["listeners"][1]["tls"]["acme"]["names"].append("www.test")
         again.reload(again.config)
         assert "configuration not reloaded" not in again.log()
@@ -416,7 +454,8 @@ def test_a_stored_certificate_that_tls_refuses_stops_neither(make_pebble, start_
         wait_until(
             lambda: (now := site.certificate("api.test")) and now["serialNumber"] != before, "another certificate", seconds=30
         )
-        assert again.log().count("cannot be used, another one is ordered") == 1
+        # A reload with other names may come between the look that finds it and the order.
+        assert again.log().count("cannot be used, another one is ordered") <= (2 if how == "a reload" else 1)
     finally:
         if how == "a start":
             again.stop()

@@ -149,7 +149,9 @@ package struct StateDirectory {
     private static func isOpened(_ name: String) -> Bool {
         let names = [GatewayStore.name, acmeFileName] + KeyPurpose.allCases.flatMap(\.fileNames)
         return names.contains { own in
-            ["", "-wal", "-shm", ".lock", ".schema.lock"].contains { name.hasSameBytes(as: own + $0) }
+            ["", "-wal", "-shm", ".lock", ".schema.lock", ".orders.lock", ".gateways.lock"].contains {
+                name.hasSameBytes(as: own + $0)
+            }
         }
     }
 }
