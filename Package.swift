@@ -361,9 +361,9 @@ let package = Package(
         .testTarget(
             name: "GatewayTests",
             dependencies: [
-                "Accounts", "Admin", "Clocks", "Cryptography", "Diagnostics", "Encoding", "Gateway", "Keys", "Listener",
-                "Locking", "Pipeline", "Proxy", "Sealing", "Sessions", "Settings", "SettingsReader", "Store",
-                "Telemetry", "TestSupport", "Upstream", httpTypes, logging, nio("NIOCore"), nio("NIOPosix"),
+                "ACME", "Accounts", "Admin", "Clocks", "Cryptography", "Diagnostics", "Encoding", "Gateway", "Keys",
+                "Listener", "Locking", "Pipeline", "Proxy", "Sealing", "Sessions", "Settings", "SettingsReader",
+                "Store", "Telemetry", "TestSupport", "Upstream", httpTypes, logging, nio("NIOCore"), nio("NIOPosix"),
             ],
             swiftSettings: strict),
         .testTarget(

@@ -33,10 +33,10 @@ extension Wiring {
     /// How a listener is to speak TLS; nil for a plain one.
     static func parameters(_ listener: ListenSettings, _ obtained: [ObtainedCertificate]) -> TLSParameters? {
         guard let tls = listener.tls else { return nil }
-        let own = obtained.filter { certificate in tls.names.contains { $0.hasSameBytes(as: certificate.name) } }
+        let own = tls.names.compactMap { name in obtained.first { $0.name.hasSameBytes(as: name) } }
         return TLSParameters(
             certificates: tls.certificates.map { TLSCertificate(chain: $0.chain, key: $0.key) }
-                + own.map { TLSCertificate(chain: $0.chain, key: $0.key) },
+                + own.map { TLSCertificate(chain: $0.chain, key: $0.key, obtainedFor: $0.name) },
             minimumVersion: tls.minimumVersion == .tls13 ? .tls13 : .tls12, clientAuthorities: tls.clientAuthorities,
             offersHTTP2: listener.http2, awaitsCertificates: !tls.names.isEmpty)
     }

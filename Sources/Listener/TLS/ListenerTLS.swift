@@ -1,3 +1,4 @@
+internal import Clocks
 package import Cryptography
 internal import NIOCore
 internal import NIOSSL
@@ -7,10 +8,13 @@ package struct TLSCertificate: Sendable, Equatable {
     /// The server's certificate first, then those that lead to its root.
     package var chain: [UInt8]
     package var key: Secret
+    /// The name, in lower case, that the gateway obtained it for; nil for one of a file.
+    package var obtainedFor: String?
 
-    package init(chain: [UInt8], key: Secret) {
+    package init(chain: [UInt8], key: Secret, obtainedFor: String? = nil) {
         self.chain = chain
         self.key = key
+        self.obtainedFor = obtainedFor
     }
 }
 
@@ -118,7 +122,8 @@ package final class ListenerTLS: Sendable {
         if identities.count > 1 {
             let names = ServerNames(identities)
             configuration.sslContextCallback = { client, promise in
-                promise.succeed(names.identity(for: client.serverHostname)?.override ?? .noChanges)
+                let identity = names.identity(for: client.serverHostname, now: WallClock.seconds())
+                promise.succeed(identity?.override ?? .noChanges)
             }
         }
         return try makeContext(configuration, index: 0)

@@ -16,6 +16,8 @@ struct TLSIdentity: Sendable {
     let key: NIOSSLPrivateKeySource
     /// The DNS names of the subject alternative names, in lower case.
     let names: [String]
+    /// The name that the gateway obtained it for; nil for one of a file.
+    let obtainedFor: String?
     let served: ServedCertificate
 
     init(_ certificate: TLSCertificate, index: Int) throws(TLSError) {
@@ -27,6 +29,7 @@ struct TLSIdentity: Sendable {
         }
         self.chain = read.map { .certificate($0) }
         self.key = .privateKey(key)
+        obtainedFor = certificate.obtainedFor
         self.names = leaf._subjectAlternativeNames().filter { $0.nameType == .dnsName }.map {
             String(decoding: $0.contents, as: UTF8.self).asciiLowercased
         }
@@ -44,29 +47,39 @@ struct TLSIdentity: Sendable {
 
 /// Which identity a server name gets (RFC 6066 §3, RFC 9525 §6.3).
 struct ServerNames: Sendable {
-    private var exact: [ExactText: TLSIdentity] = [:]
+    /// In the order in which they are preferred.
+    private var exact: [ExactText: [TLSIdentity]] = [:]
     /// By what follows the `*`, such as `.example.com`.
-    private var wildcards: [ExactText: TLSIdentity] = [:]
+    private var wildcards: [ExactText: [TLSIdentity]] = [:]
 
-    /// The first identity that has a name keeps it.
+    /// The identity that was obtained for a name is preferred there, then the first that has it.
     init(_ identities: [TLSIdentity]) {
-        for identity in identities.reversed() {
+        for identity in identities {
             for name in identity.names {
                 if name.begins(with: "*.") {
-                    wildcards[ExactText(String(Substring(name.utf8.dropFirst())))] = identity
+                    wildcards[ExactText(String(Substring(name.utf8.dropFirst()))), default: []].append(identity)
                 } else {
-                    exact[ExactText(name)] = identity
+                    exact[ExactText(name), default: []].append(identity)
                 }
             }
         }
+        for identity in identities {
+            guard let name = identity.obtainedFor else { continue }
+            exact[ExactText(name), default: []].insert(identity, at: 0)
+        }
     }
 
+    /// One that has expired serves only where there is no other.
+    ///
+    /// - Parameter now: seconds since 1970.
     /// - Returns: nil where no identity is for that name: then the default serves.
-    func identity(for serverName: String?) -> TLSIdentity? {
+    func identity(for serverName: String?, now: Int64) -> TLSIdentity? {
         guard let name = serverName?.asciiLowercased else { return nil }
-        if let found = exact[ExactText(name)] { return found }
+        var found = exact[ExactText(name)] ?? []
         // A wildcard stands for exactly one label.
-        guard let dot = name.utf8.firstIndex(of: UInt8(ascii: ".")), dot != name.startIndex else { return nil }
-        return wildcards[ExactText(String(Substring(name.utf8[dot...])))]
+        if let dot = name.utf8.firstIndex(of: UInt8(ascii: ".")), dot != name.startIndex {
+            found += wildcards[ExactText(String(Substring(name.utf8[dot...])))] ?? []
+        }
+        return found.first { $0.served.expiresAt > now } ?? found.first
     }
 }
