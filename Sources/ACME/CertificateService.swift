@@ -12,6 +12,8 @@ package final class CertificateService: Sendable {
     struct State {
         /// The state that is stored, without the certificates that cannot be served.
         var known = ACMEState()
+        /// Certificates of names that the stored state has none of any more. They serve while they are valid.
+        var remaining: [ObtainedCertificate] = []
         /// The stored certificates that were judged, and of these the ones that cannot be served.
         var judged: [ObtainedCertificate] = []
         var refused: [ObtainedCertificate] = []
@@ -28,6 +30,11 @@ package final class CertificateService: Sendable {
         var failed: Int64 = 0
 
         mutating func storageWorks() { (error, failingSince, storageFailures) = (nil, nil, 0) }
+
+        /// The one that serves a name.
+        func certificate(of name: String) -> ObtainedCertificate? {
+            known.certificate(of: name) ?? remaining.first { $0.name.hasSameBytes(as: name) }
+        }
     }
 
     package let order: CertificateOrder
@@ -63,20 +70,21 @@ package final class CertificateService: Sendable {
 
     /// The certificates there are of the names, in the names' order.
     package var certificates: [ObtainedCertificate] {
-        let known = state.withLock { $0.known }
-        return order.names.compactMap { known.certificate(of: $0) }
+        let state = state.withLock { $0 }
+        return order.names.compactMap { state.certificate(of: $0) }
     }
 
     package var standings: [CertificateStanding] {
         let state = state.withLock { $0 }
         let time = now()
         return order.names.map { name in
-            let (certificate, failure) = (state.known.certificate(of: name), state.known.failure(of: name))
-            let dueAt = RenewalSchedule.dueAt(name, certificate, failure, directory: order.directory, now: time)
+            let (certificate, failure) = (state.certificate(of: name), state.known.failure(of: name))
+            let dueAt = RenewalSchedule.dueAt(
+                name, state.known.certificate(of: name), failure, directory: order.directory, now: time)
             let nextAt = max(dueAt, RenewalSchedule.pauseEnds(state.pausesUntil, now: time))
             return CertificateStanding(
                 name: name, obtainedAt: certificate?.obtainedAt,
-                expiresAt: certificate.flatMap { ServerCertificate(chain: $0.chain, for: name)?.notAfter },
+                expiresAt: certificate?.expiresAt,
                 nextAttemptAt: nextAt > 0 ? nextAt : nil, failures: failure?.count ?? 0,
                 error: failure?.error ?? state.error, failingSince: failure?.since ?? state.failingSince)
         }
@@ -86,7 +94,10 @@ package final class CertificateService: Sendable {
     package var tally: (obtained: Int64, failed: Int64) { state.withLock { ($0.obtained, $0.failed) } }
 
     /// Reads the state before the gateway serves.
-    package func prepare() async throws {
+    ///
+    /// - Parameter served: what the service before a reload serves.
+    package func prepare(serving served: [ObtainedCertificate] = []) async throws {
+        state.withLock { $0.remaining = served }
         try await storage.reseal()
         adopt(try await storage.read())
     }
@@ -95,8 +106,19 @@ package final class CertificateService: Sendable {
         var usable = read
         let refused = unusable(of: read.certificates)
         if !refused.isEmpty { usable.certificates.removeAll { refused.contains($0) } }
-        let known = usable
-        state.withLock { $0.known = known }
+        let (known, names, time) = (usable, order.names, now())
+        let lost: [String] = state.withLock { state in
+            let before = names.compactMap { state.certificate(of: $0) }
+            let missing = before.filter { known.certificate(of: $0.name) == nil }
+            state.known = known
+            state.remaining = missing.filter { $0.expiresAt > time }
+            return missing.filter { $0.expiresAt <= time }.map(\.name)
+        }
+        for name in lost {
+            logger.error(
+                "the certificate of a name has expired, and is neither stored nor served any more",
+                metadata: ["name": "\(name)"])
+        }
         publishPending()
     }
 
@@ -180,7 +202,7 @@ package final class CertificateService: Sendable {
         state.withLock { if $0.storageFailures == failures { $0.storageWorks() } }
     }
 
-    /// Logs it once for as long as it lasts.
+    /// Logs it once for as long as it stays the same.
     ///
     /// - Parameter pauses: whether nothing is ordered for a while.
     func note(storageError error: any Error, pauses: Bool = true) {
@@ -192,7 +214,7 @@ package final class CertificateService: Sendable {
                 state.storageFailures += 1
                 state.pausesUntil = time + RenewalSchedule.pause(afterStorageFailures: state.storageFailures)
             }
-            return state.error == nil
+            return state.error?.hasSameBytes(as: text) != true
         }
         if isNews { logger.error("the state of certificates cannot be used", metadata: ["error": "\(text)"]) }
     }

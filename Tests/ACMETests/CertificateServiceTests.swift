@@ -91,6 +91,98 @@ struct CertificateServiceTests {
         await service.look()
         #expect(service.standings.first?.failures == 1, "of the directory, which does not answer")
     }
+
+    private static func service(
+        _ storage: any ACMEStorage, _ log: CapturedLog, now: @escaping @Sendable () -> Int64
+    ) -> CertificateService {
+        CertificateService(
+            CertificateOrder(directory: directory, contacts: [], challenge: .http, names: ["a.test"]),
+            storage: storage, fetcher: RecordedFetcher(), logger: log.logger, now: now, canServe: { _, _ in true },
+            publish: { _ in })
+    }
+
+    @Test("A certificate that is not stored any more serves until its end, also after a reload, and is ordered anew")
+    func lost() async throws {
+        let signer = try P256SigningKey.generate()
+        let chain = try signer.challengeCertificate(for: "a.test", digest: SHA256.hash([]))
+        let read = try #require(ServerCertificate(chain: chain, for: "a.test"))
+        let certificate = ObtainedCertificate(
+            name: "a.test", directory: Self.directory, chain: chain, key: try signer.privateKeyPEM(),
+            obtainedAt: read.notBefore)
+        let (storage, log, time) = (OthersStorage(), CapturedLog(), ManualTime(read.notBefore))
+        storage.state.withLock { $0.keep(certificate) }
+        let service = Self.service(storage, log) { time.now }
+        try await service.prepare()
+        #expect(service.due().isEmpty)
+        storage.state.withLock { $0 = ACMEState() }
+        await service.look()
+        #expect(service.certificates == [certificate])
+        #expect(service.standings.first?.expiresAt == read.notAfter)
+        #expect(service.due() == ["a.test"])
+        let next = Self.service(storage, log) { time.now }
+        try await next.prepare(serving: service.certificates)
+        #expect(next.certificates == [certificate])
+        #expect(next.due() == ["a.test"])
+        time.set(read.notAfter)
+        for _ in 0..<3 { await service.look() }
+        #expect(service.certificates.isEmpty)
+        #expect(log.lines.count { $0.contains("neither stored nor served any more") } == 1)
+        storage.state.withLock { $0.keep(certificate) }
+        await service.look()
+        #expect(service.certificates == [certificate], "what is stored is served")
+    }
+
+    @Test("An error of the storage is logged again when it is another one")
+    func otherError() async throws {
+        let (storage, log) = (OthersStorage(), CapturedLog())
+        let service = Self.service(storage, log) { 1_700_000_000 }
+        try await service.prepare()
+        for text in ["damaged", "damaged", "readable for others", "readable for others"] {
+            storage.error.withLock { $0 = OthersStorage.Problem(description: text) }
+            await service.look()
+        }
+        let logged = log.lines.filter { $0.contains("the state of certificates cannot be used") }
+        #expect(logged.count == 2)
+        #expect(logged.last?.contains("readable for others") == true)
+        #expect(service.standings.first?.error == "readable for others")
+    }
+}
+
+/// A time that only the test sets.
+private final class ManualTime: Sendable {
+    private let time: Mutex<Int64>
+
+    init(_ time: Int64) { self.time = Mutex(time) }
+
+    var now: Int64 { time.withLock { $0 } }
+    func set(_ new: Int64) { time.withLock { $0 = new } }
+}
+
+/// A state that others change, of whom one has the lease.
+private final class OthersStorage: ACMEStorage {
+    struct Problem: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    let isShared = true
+    let state = Mutex(ACMEState())
+    let error = Mutex<Problem?>(nil)
+
+    func read() async throws -> ACMEState {
+        if let error = error.withLock({ $0 }) { throw error }
+        return state.withLock { $0 }
+    }
+
+    func update(_ change: @Sendable (inout ACMEState) -> Void) async throws -> ACMEState {
+        state.withLock { state in
+            change(&state)
+            return state
+        }
+    }
+
+    func reseal() async throws {}
+    func lease(to holder: String, seconds: Int64) async throws -> Bool { false }
+    func endLease(of holder: String) async throws {}
 }
 
 /// A state that several gateways share, and that cannot be written at first.

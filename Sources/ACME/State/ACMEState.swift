@@ -20,6 +20,9 @@ package struct ObtainedCertificate: Sendable, Equatable {
         self.key = key
         self.obtainedAt = obtainedAt
     }
+
+    /// Seconds since 1970; long ago for one that cannot be read.
+    var expiresAt: Int64 { ServerCertificate(chain: chain, for: name)?.notAfter ?? .min }
 }
 
 /// All that is kept for ACME, of one directory: the account, the certificates, and what is under way. One value, which
@@ -92,8 +95,7 @@ package struct ACMEState: Sendable, Equatable {
         pending.removeAll { $0.endsAt <= now }
         failures.removeAll { !ordered.contains($0.name.exact) && $0.lastAt < now - Self.failuresStay }
         certificates.removeAll { certificate in
-            guard !ordered.contains(certificate.name.exact) else { return false }
-            return (ServerCertificate(chain: certificate.chain, for: certificate.name)?.notAfter ?? .min) <= now
+            !ordered.contains(certificate.name.exact) && certificate.expiresAt <= now
         }
     }
 }

@@ -40,7 +40,7 @@ extension SnapshotMaker {
                 })
         }
         do {
-            try await service.prepare()
+            try await service.prepare(serving: previous?.certificateService?.certificates ?? [])
         } catch let error as SharedACMEError {
             throw SettingsErrors(errors: [settings.error(of: SharedACMEError.setting, error.description)])
         }
