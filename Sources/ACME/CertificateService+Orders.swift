@@ -21,8 +21,10 @@ extension CertificateService {
     private func obtain(_ name: String, _ client: ACMEClient) async -> Bool {
         logger.info("ordering a certificate", metadata: ["name": "\(name)"])
         do {
+            let time = now()
             let issuance = ACMEIssuance(
-                client: client, stage: OrderStage(service: self), name: name, challenge: order.challenge, now: now,
+                client: client, stage: OrderStage(service: self), name: name, challenge: order.challenge,
+                replacesValid: state.withLock { $0.certificate(of: name) }?.isValid(at: time) ?? false, now: now,
                 canServe: canServe)
             let issued = try await issuance.run()
             let certificate = ObtainedCertificate(

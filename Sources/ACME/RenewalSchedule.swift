@@ -103,11 +103,17 @@ enum RenewalSchedule {
     /// Whether a failure may be none of the name's, so that other names would fail with it.
     static func concernsAll(_ error: ACMEError) -> Bool {
         switch error {
-        case .unreachable, .rateLimited, .foreignURL: true
-        case .refused(let problem): problem.isOf("accountDoesNotExist") || problem.isOf("unauthorized")
-        case .notValidated, .malformed, .tookTooLong, .cryptography, .leaseLost: false
+        case .unreachable, .rateLimited, .notDelivered, .foreignURL: true
+        case .refused(let problem): problemsOfAccount.contains { problem.isOf($0) }
+        case .malformed(_, let isOfAll): isOfAll
+        case .notValidated, .tookTooLong, .cryptography, .leaseLost: false
         }
     }
+
+    /// RFC 8555, 6.7.
+    private static let problemsOfAccount = [
+        "accountDoesNotExist", "externalAccountRequired", "unauthorized", "userActionRequired",
+    ]
 
     /// Whether the directory does not know the account any more: the next attempt makes one.
     static func endsAccount(_ error: ACMEError) -> Bool {
@@ -123,6 +129,7 @@ enum RenewalSchedule {
         case .unreachable(_, let retryAfter): max(asked(retryAfter), min(10 << doublings, 1800))
         case .rateLimited(_, let retryAfter): max(asked(retryAfter), min(3600 << doublings, 43_200))
         case .refused where endsAccount(error) && count == 1: 0
+        case .notDelivered(_, let retryAfter): max(asked(retryAfter), min(300 << doublings, 43_200))
         case .refused, .notValidated, .malformed, .foreignURL, .tookTooLong, .cryptography, .leaseLost:
             min(300 << doublings, 43_200)
         }
@@ -136,6 +143,7 @@ enum RenewalSchedule {
             switch error {
             case .unreachable(let reason, _): .unreachable(reason)
             case .rateLimited(let problem, _): .rateLimited(problem, retryAfter: nil)
+            case .notDelivered(let reason, _): .notDelivered(reason)
             default: error
             }
         return min(wait(after: own, count: count), 3600)

@@ -2,10 +2,11 @@ internal import COpenSSL
 internal import Encoding
 internal import Glibc
 
-/// The first certificate of a PEM chain: when it holds, and whom it is for.
+/// The first certificate of a PEM chain: when it holds, and whom it is for. It holds no longer than the whole chain.
 package struct ServerCertificate: Sendable, Equatable {
-    /// Seconds since 1970, both.
+    /// Seconds since 1970.
     package let notBefore: Int64
+    /// Seconds since 1970; of the chain's certificate that ends first.
     package let notAfter: Int64
     /// How many certificates the chain has.
     package let chainLength: Int
@@ -19,11 +20,19 @@ package struct ServerCertificate: Sendable, Equatable {
     /// - Returns: nil where the text holds no certificate, or a malformed one.
     package init?(chain: [UInt8], for name: String) {
         guard let count = PEMFile.certificates(in: chain), count > 0 else { return nil }
+        let ends = PEMFile.reading(chain) { bio in
+            var ends: [Int64] = []
+            while let certificate = gatehouse_read_certificate(bio) {
+                ends.append(Self.seconds(X509_get0_notAfter(certificate)) ?? .min)
+                X509_free(certificate)
+            }
+            return ends
+        }
         let certificate = PEMFile.reading(chain) { gatehouse_read_certificate($0) }
         defer { X509_free(certificate) }
-        guard let certificate, let begin = Self.seconds(X509_get0_notBefore(certificate)),
-            let end = Self.seconds(X509_get0_notAfter(certificate))
-        else { return nil }
+        guard let certificate, let begin = Self.seconds(X509_get0_notBefore(certificate)), let end = ends.min() else {
+            return nil
+        }
         (notBefore, notAfter, chainLength) = (begin, end, count)
         // RFC 9525, 2: clients look at alternative names only.
         let flags = UInt32(X509_CHECK_FLAG_NO_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT)

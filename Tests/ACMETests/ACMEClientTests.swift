@@ -97,6 +97,21 @@ struct ACMEClientTests {
     }
 
     @Test(
+        "A new order that cannot be read is no name's fault",
+        arguments: ["<html>", "{}", #"{"status":"pending","authorizations":[]}"#])
+    func unreadableOrder(body: String) async throws {
+        let location = [(name: "location", value: "https://ca.test/order/1")]
+        let (client, _) = try Self.client(
+            [Self.directory, Self.response(nonce: "AQ"), Self.response(201, location, body: body)])
+        do throws(ACMEError) {
+            _ = try await client.newOrder(for: "a.test")
+            Issue.record("no error")
+        } catch {
+            #expect(RenewalSchedule.concernsAll(error), "\(error)")
+        }
+    }
+
+    @Test(
         "URLs on other servers are not asked",
         arguments: [
             "https://other.test/a", "http://ca.test/a", "https://ca.test.evil.test/a", "https://ca.test@evil.test/a",

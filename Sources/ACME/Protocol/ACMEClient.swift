@@ -84,11 +84,16 @@ package actor ACMEClient {
     }
 
     func newOrder(for name: String) async throws(ACMEError) -> (order: ACMEOrder, url: String) {
-        let directory = try await currentDirectory()
-        let response = try await post(
-            directory.newOrder, ["identifiers": [["type": "dns", "value": .string(name)]]])
-        guard let url = response.headers.header("location") else { throw .malformed("the order has no URL") }
-        return (try ACMEOrder(response.json(), origin: origin), try origin.url(url, "order"))
+        do throws(ACMEError) {
+            let directory = try await currentDirectory()
+            let response = try await post(
+                directory.newOrder, ["identifiers": [["type": "dns", "value": .string(name)]]])
+            guard let url = response.headers.header("location") else { throw .malformed("the order has no URL") }
+            return (try ACMEOrder(response.json(), origin: origin), try origin.url(url, "order"))
+        } catch {
+            if case .malformed(let what, _) = error { throw .malformed(what, isOfAll: true) }
+            throw error
+        }
     }
 
     /// POST-as-GET (RFC 8555, 6.3).

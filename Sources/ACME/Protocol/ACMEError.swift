@@ -46,8 +46,11 @@ package enum ACMEError: Error, Equatable, Sendable, CustomStringConvertible {
     case refused(ACMEProblem)
     /// The directory could not validate that the gateway serves the name.
     case notValidated(ACMEProblem)
-    /// A response is not what RFC 8555 has there.
-    case malformed(String)
+    /// The directory was asked to issue the certificate, and then gave no response, or said that it cannot work now. It
+    /// may have issued the certificate.
+    case notDelivered(String, retryAfter: Int64? = nil)
+    /// A response is not what RFC 8555 has there. `isOfAll`: the name cannot be the reason.
+    case malformed(String, isOfAll: Bool = false)
     /// A URL of the directory's leads to another server.
     case foreignURL
     /// The directory did not come to an end in time.
@@ -63,7 +66,8 @@ package enum ACMEError: Error, Equatable, Sendable, CustomStringConvertible {
         case .rateLimited(let problem, _): "the directory limits requests: \(problem)"
         case .refused(let problem): "the directory refused: \(problem)"
         case .notValidated(let problem): "the directory did not validate the name: \(problem)"
-        case .malformed(let what): "the directory's response cannot be used: \(what)"
+        case .notDelivered(let reason, _): "the directory did not deliver the certificate: \(reason)"
+        case .malformed(let what, _): "the directory's response cannot be used: \(what)"
         case .foreignURL: "the directory named a URL on another server"
         case .tookTooLong(let what): "the directory took too long: \(what)"
         case .cryptography(let step): "OpenSSL failed: \(step)"

@@ -53,6 +53,8 @@ struct ACMEIssuance: Sendable {
     let stage: any ACMEStage
     let name: String
     let challenge: ACMEChallengeType
+    /// Whether the name has a certificate that is valid now.
+    let replacesValid: Bool
     /// Seconds since 1970.
     let now: @Sendable () -> Int64
     /// Whether listeners can use a chain, in PEM, with its key.
@@ -61,12 +63,12 @@ struct ACMEIssuance: Sendable {
     /// Of a chain, in bytes and certificates.
     private static let longestChain = 1 << 15
     private static let mostCertificates = 10
-    /// How far a certificate's begin may be ahead of this clock, in seconds.
-    private static let clockDifference: Int64 = 86_400
+    /// How far a certificate's begin may be ahead of this clock, in seconds: where it replaces a valid one, only so far
+    /// as clocks differ.
+    private var clockDifference: Int64 { replacesValid ? 300 : 86_400 }
 
-    /// How often a state is asked for until it has changed, and the waits between in seconds.
-    private static let polls = 40
-    private static let waits: ClosedRange<Int64> = 1...30
+    /// In seconds: the longest wait before a state is asked for again, and how long it is asked for.
+    private static let longestWait: Int64 = 30
     private static let longestPolling: Int64 = 300
 
     struct Issued {
@@ -82,28 +84,47 @@ struct ACMEIssuance: Sendable {
             for authorization in order.authorizations { try await authorize(authorization) }
             order = try await poll(url, until: { $0.status != .pending }, "the order")
         }
+        guard order.status == .ready else { throw Self.end(order) }
         let key = try cryptographically("key") { () throws(CryptographyError) in try P256SigningKey.generate() }
-        if order.status == .ready {
-            let request = try cryptographically("certificate request") { () throws(CryptographyError) in
-                try key.certificateRequest(for: name)
-            }
-            try await stage.goOn()
-            let response = try await client.post(
-                order.finalize, ["csr": .string(Base64URL.encode(request))])
-            order = try ACMEOrder(response.json(), origin: client.origin)
+        let request = try cryptographically("certificate request") { () throws(CryptographyError) in
+            try key.certificateRequest(for: name)
         }
-        if order.status == .processing || order.status == .ready {
-            order = try await poll(url, until: { $0.status == .valid || $0.status == .invalid }, "the order")
-        }
-        guard order.status == .valid, let certificate = order.certificate else {
-            throw order.problem.map(ACMEError.refused) ?? ACMEError.malformed("the order ended as \(order.status)")
-        }
-        return try await download(certificate, key)
+        let began = now()
+        order = try await finalize(order, url, request, at: began)
+        guard order.status == .valid, let certificate = order.certificate else { throw Self.end(order) }
+        return try await download(certificate, key, finalizedAt: began)
     }
 
-    private func download(_ url: String, _ key: P256SigningKey) async throws -> Issued {
-        try await stage.goOn()
-        let chain = try await client.get(url).body
+    private static func end(_ order: ACMEOrder) -> ACMEError {
+        order.problem.map(ACMEError.refused) ?? .malformed("the order ended as \(order.status)")
+    }
+
+    /// Asks for the certificate until it is there. A request whose response is lost may have arrived: the order says so.
+    private func finalize(
+        _ order: ACMEOrder, _ url: String, _ request: [UInt8], at time: Int64
+    ) async throws -> ACMEOrder {
+        var (sends, isLost) = (true, false)
+        return try await polling("the order", finalizedAt: time) {
+            let response: ACMEClient.Response
+            if sends {
+                (sends, isLost) = (false, true)
+                response = try await client.post(order.finalize, ["csr": .string(Base64URL.encode(request))])
+                isLost = false
+            } else {
+                response = try await client.get(url)
+            }
+            let found = try ACMEOrder(response.json(), origin: client.origin)
+            sends = isLost && found.status == .ready
+            let isOver = found.status == .valid || found.status == .invalid
+            return (isOver ? found : nil, response.retryAfter(now: now()))
+        }
+    }
+
+    private func download(_ url: String, _ key: P256SigningKey, finalizedAt time: Int64) async throws -> Issued {
+        let chain: [UInt8] = try await polling("the certificate", finalizedAt: time) {
+            let response = try await client.get(url)
+            return (response.body, nil)
+        }
         guard chain.count <= Self.longestChain else { throw ACMEError.malformed("the chain is too long") }
         let pem = try cryptographically("PEM") { () throws(CryptographyError) in try key.privateKeyPEM() }
         guard let certificate = ServerCertificate(chain: chain, for: name), PEMFile.isKey(pem, of: chain) == true else {
@@ -113,8 +134,10 @@ struct ACMEIssuance: Sendable {
             throw ACMEError.malformed("the chain has too many certificates")
         }
         guard certificate.isForName else { throw ACMEError.malformed("the certificate is for another name") }
-        guard certificate.notAfter > now() else { throw ACMEError.malformed("the certificate has expired") }
-        guard certificate.notBefore <= now() + Self.clockDifference else {
+        guard certificate.notAfter > now() else {
+            throw ACMEError.malformed("a certificate of the chain has expired")
+        }
+        guard certificate.notBefore <= now() + clockDifference else {
             throw ACMEError.malformed("the certificate is not valid yet")
         }
         guard canServe(chain, pem) else { throw ACMEError.malformed("the certificate cannot be used for TLS") }
@@ -143,6 +166,9 @@ struct ACMEIssuance: Sendable {
             try await stage.goOn()
             _ = try await client.post(offered.url, .object([:]))
             try await awaitValidation(url)
+        } catch ACMEError.leaseLost {
+            // The gateway that has it now may be presenting the same challenge.
+            throw ACMEError.leaseLost
         } catch {
             try await stage.withdraw(answer)
             throw error
@@ -184,23 +210,41 @@ struct ACMEIssuance: Sendable {
         }
     }
 
-    /// Asks again and again, as often as the directory wants it, and for a bounded time.
+    /// Asks again and again, no more often than the directory wants it, and for a bounded time.
+    ///
+    /// - Parameter time: when the order was finalized; nil before. From then on the directory may have issued the
+    ///   certificate, and few are issued of a name: what may pass does not end the order. The bound counts from then.
     @discardableResult
     private func polling<Value>(
-        _ what: String, _ ask: () async throws -> (Value?, retryAfter: Int64?)
+        _ what: String, finalizedAt time: Int64? = nil, _ ask: () async throws -> (Value?, retryAfter: Int64?)
     ) async throws -> Value {
-        var waited: Int64 = 0
-        for poll in 0..<Self.polls {
+        let began = time ?? now()
+        var (polls, waited): (Int64, Int64) = (0, 0)
+        var failure: ACMEError?
+        while true {
             try await stage.goOn()
-            let (value, retryAfter) = try await ask()
-            if let value { return value }
-            let usual = Int64(1 + poll / 5)
-            let wait = min(max(retryAfter ?? usual, Self.waits.lowerBound), Self.waits.upperBound)
-            waited += wait
-            guard waited <= Self.longestPolling else { break }
+            var wanted: Int64?
+            do {
+                let (value, retryAfter) = try await ask()
+                if let value { return value }
+                (failure, wanted) = (nil, retryAfter)
+            } catch let error as ACMEError {
+                switch error {
+                case .unreachable(_, let retryAfter) where time != nil: wanted = retryAfter
+                case .rateLimited(_, let retryAfter) where time != nil: wanted = retryAfter
+                default: throw error
+                }
+                failure = error
+            }
+            let wait = min(max(wanted ?? 0, 1 + polls / 5), Self.longestWait)
+            (polls, waited) = (polls + 1, waited + wait)
+            guard max(waited, now() - began + wait) <= Self.longestPolling else { break }
             try await stage.wait(wait)
         }
-        throw ACMEError.tookTooLong(what)
+        if case .unreachable(let reason, let retryAfter)? = failure {
+            throw ACMEError.notDelivered(reason, retryAfter: retryAfter)
+        }
+        throw failure ?? ACMEError.tookTooLong(what)
     }
 
     private func cryptographically<Value>(

@@ -21,8 +21,12 @@ package struct ObtainedCertificate: Sendable, Equatable {
         self.obtainedAt = obtainedAt
     }
 
-    /// Seconds since 1970; long ago for one that cannot be read.
-    var expiresAt: Int64 { ServerCertificate(chain: chain, for: name)?.notAfter ?? .min }
+    /// The end of the chain's certificate that ends first, in seconds since 1970; long ago for one that cannot be read.
+    var expiresAt: Int64 { read?.notAfter ?? .min }
+
+    func isValid(at time: Int64) -> Bool { read.map { $0.notBefore <= time && $0.notAfter > time } ?? false }
+
+    private var read: ServerCertificate? { ServerCertificate(chain: chain, for: name) }
 }
 
 /// All that is kept for ACME, of one directory: the account, the certificates, and what is under way. One value, which
