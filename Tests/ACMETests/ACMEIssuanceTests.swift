@@ -53,7 +53,7 @@ struct ACMEIssuanceTests {
             self.stage = stage
             issuance = ACMEIssuance(
                 client: ACMEClient(
-                    directory: "https://ca.test/directory", key: try P256SigningKey.generate(), fetcher: directory,
+                    directory: "https://ca.test/dir", key: try P256SigningKey.generate(), fetcher: directory,
                     now: now),
                 stage: stage, name: "a.test", challenge: .http, replacesValid: replacesValid, now: now,
                 canServe: { _, _ in true })

@@ -93,12 +93,33 @@ struct CertificateServiceTests {
     }
 
     private static func service(
-        _ storage: any ACMEStorage, _ log: CapturedLog, now: @escaping @Sendable () -> Int64
+        _ storage: any ACMEStorage, _ log: CapturedLog, fetcher: any Fetcher = RecordedFetcher(),
+        now: @escaping @Sendable () -> Int64
     ) -> CertificateService {
         CertificateService(
             CertificateOrder(directory: directory, contacts: [], challenge: .http, names: ["a.test"]),
-            storage: storage, fetcher: RecordedFetcher(), logger: log.logger, now: now, canServe: { _, _ in true },
+            storage: storage, fetcher: fetcher, logger: log.logger, now: now, canServe: { _, _ in true },
             publish: { _ in })
+    }
+
+    @Test(
+        "An order that is cancelled stores no failure, and withdraws its challenge",
+        arguments: ["new", "challenge", "finalize", "certificate"])
+    func cancelled(step: String) async throws {
+        try await withDirectory { path in
+            let file = ACMEStateFile(stateDirectory: path)
+            let now = Int64(Date().timeIntervalSince1970)
+            let directory = ScriptedDirectory([step: [.cancels]])
+            let service = Self.service(file, CapturedLog(), fetcher: directory) { now }
+            try await service.prepare()
+            await Task { await service.look() }.value
+            #expect(await directory.count(step) == 1)
+            let stored = try await file.read()
+            #expect(stored.account != nil && stored.failures.isEmpty && stored.pending.isEmpty)
+            #expect(service.tally.failed == 0)
+            await service.look()
+            #expect(service.certificates.map(\.name) == ["a.test"], "the next order succeeds")
+        }
     }
 
     @Test("A certificate that is not stored any more serves until its end, also after a reload, and is ordered anew")

@@ -12,7 +12,8 @@ actor ScriptedDirectory: Fetcher {
         /// The request is lost.
         case away
         case status(Int, retryAfter: Int? = nil)
-        case text(String)
+        /// The task that asks is cancelled.
+        case cancels
     }
 
     /// How many seconds the authority's own certificate is valid for, and those that it issues.
@@ -48,7 +49,9 @@ actor ScriptedDirectory: Fetcher {
         case .away: throw .cannotConnect("away")
         case .status(let status, let retryAfter):
             return Self.response(status, retryAfter.map { [(name: "retry-after", value: "\($0)")] } ?? [])
-        case .text(let text): return FetchResponse(status: 200, headers: [Self.nonce], body: Array(text.utf8))
+        case .cancels:
+            withUnsafeCurrentTask { $0?.cancel() }
+            throw .cancelled
         }
     }
 
@@ -71,12 +74,15 @@ actor ScriptedDirectory: Fetcher {
 
     private func own(_ step: String, _ request: FetchRequest) -> FetchResponse {
         switch step {
-        case "directory":
+        case "dir":
             let urls: JSON = [
                 "newNonce": Self.url("nonce"), "newAccount": Self.url("account"), "newOrder": Self.url("new"),
             ]
             return Self.response(200, [], urls)
-        case "new": return Self.response(201, [(name: "location", value: "https://ca.test/order")], order)
+        case "new":
+            (status, isValidated) = ("pending", false)
+            return Self.response(201, [(name: "location", value: "https://ca.test/order")], order)
+        case "account": return Self.response(201, [(name: "location", value: "https://ca.test/account/1")])
         case "authorization":
             let authorization: JSON = [
                 "status": .string(isValidated ? "valid" : "pending"), "identifier": ["type": "dns", "value": "a.test"],

@@ -8,6 +8,7 @@ import signal
 import socket
 import ssl
 import stat
+import threading
 import time
 from functools import partial
 from pathlib import Path
@@ -507,6 +508,25 @@ def test_another_gateway_takes_over_from_one_that_was_killed_with_the_lease(
     wait_until(lambda: certificate_at(pebble, pebble.tls_port, "api.test"), "the other gateway's certificate", seconds=60)
     wait_until(lambda: "certificate obtained" in other.log(), "the log to tell of it")
     assert own_cluster.primary.sql(leases) != held
+
+
+def test_draining_ends_an_order_before_the_listener_of_its_challenge(make_pebble, start_gateway, own_recorder):
+    pebble = make_pebble(longest_sleep=AN_HOUR)
+    site = Site(pebble, start_gateway, "api.test", upstreams={"recorder": {"first_byte_timeout": "20s"}})
+    stored = lambda: json.loads(site.state.read_text())
+    wait_until(lambda: site.state.exists() and stored()["pending"], "a stored challenge", seconds=30)
+    release = threading.Event()
+    own_recorder.on("/recorded/public/slow", lambda exchange: (release.wait(20), exchange.respond(200, b"")))
+    with raw.RawConnection(pebble.http_port) as connection:
+        connection.send(raw.request_bytes("GET", "/recorded/public/slow"))
+        own_recorder.last("/recorded/public/slow")
+        site.gateway.process.signal(signal.SIGTERM)
+        wait_until(lambda: not stored()["pending"], "the challenge to be withdrawn")
+        assert site.gateway.process.exit_status is None
+        release.set()
+        connection.response()
+    assert site.gateway.process.wait(10) == 0
+    assert stored()["failures"] == []
 
 
 TLS = {"address": "127.0.0.1:9443", "tls": {"acme": {"names": ["api.test"]}}}

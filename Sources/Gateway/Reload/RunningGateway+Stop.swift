@@ -1,3 +1,4 @@
+internal import ACME
 internal import Accounts
 internal import Admin
 internal import Clocks
@@ -29,6 +30,8 @@ extension RunningGateway {
         let deadline = ContinuousClock.now + snapshot.settings.drainTimeout
         let grace = TimeAmount(snapshot.settings.drainTimeout)
         countLastSteps()
+        // Before the listeners that respond to challenges: a cancelled order stores no failure, one that fails does.
+        background.end { $0 is CertificateService }
         await withTaskGroup(of: Void.self) { tasks in
             for listener in listeners { tasks.addTask { await listener.drain(grace: grace) } }
             for (listener, drain) in leaving.values {
