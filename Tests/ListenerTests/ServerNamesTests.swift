@@ -1,4 +1,5 @@
 import Cryptography
+import Encoding
 import Foundation
 import Testing
 
@@ -7,7 +8,7 @@ import Testing
 @Suite("Which certificate a server name gets")
 struct ServerNamesTests {
     /// A certificate of `name` that is valid from now on for so many days.
-    private static func identity(_ name: String, days: Int, obtainedFor: String? = nil) throws -> TLSIdentity {
+    private static func identity(_ name: String, days: Int, obtainedFor: ExactText? = nil) throws -> TLSIdentity {
         let (process, output) = (Process(), Pipe())
         process.executableURL = URL(filePath: "/usr/bin/openssl")
         process.arguments = [

@@ -36,7 +36,7 @@ extension Wiring {
         let own = tls.names.compactMap { name in obtained.first { $0.name.hasSameBytes(as: name) } }
         return TLSParameters(
             certificates: tls.certificates.map { TLSCertificate(chain: $0.chain, key: $0.key) }
-                + own.map { TLSCertificate(chain: $0.chain, key: $0.key, obtainedFor: $0.name) },
+                + own.map { TLSCertificate(chain: $0.chain, key: $0.key, obtainedFor: ExactText($0.name)) },
             minimumVersion: tls.minimumVersion == .tls13 ? .tls13 : .tls12, clientAuthorities: tls.clientAuthorities,
             offersHTTP2: listener.http2, awaitsCertificates: !tls.names.isEmpty)
     }

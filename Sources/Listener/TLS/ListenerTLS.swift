@@ -1,5 +1,6 @@
 internal import Clocks
 package import Cryptography
+package import Encoding
 internal import NIOCore
 internal import NIOSSL
 
@@ -9,9 +10,9 @@ package struct TLSCertificate: Sendable, Equatable {
     package var chain: [UInt8]
     package var key: Secret
     /// The name, in lower case, that the gateway obtained it for; nil for one of a file.
-    package var obtainedFor: String?
+    package var obtainedFor: ExactText?
 
-    package init(chain: [UInt8], key: Secret, obtainedFor: String? = nil) {
+    package init(chain: [UInt8], key: Secret, obtainedFor: ExactText? = nil) {
         self.chain = chain
         self.key = key
         self.obtainedFor = obtainedFor

@@ -17,7 +17,7 @@ struct TLSIdentity: Sendable {
     /// The DNS names of the subject alternative names, in lower case.
     let names: [String]
     /// The name that the gateway obtained it for; nil for one of a file.
-    let obtainedFor: String?
+    let obtainedFor: ExactText?
     let served: ServedCertificate
 
     init(_ certificate: TLSCertificate, index: Int) throws(TLSError) {
@@ -65,7 +65,7 @@ struct ServerNames: Sendable {
         }
         for identity in identities {
             guard let name = identity.obtainedFor else { continue }
-            exact[ExactText(name), default: []].insert(identity, at: 0)
+            exact[name, default: []].insert(identity, at: 0)
         }
     }
 
