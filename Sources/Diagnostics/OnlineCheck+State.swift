@@ -37,6 +37,6 @@ extension OnlineCheck {
         return (seconds <= longestDifference, parts.joined(separator: "; "))
     }
 
-    /// So many seconds a machine's clock may differ: tokens have times too.
-    private static let longestDifference: Int64 = 60
+    /// So many seconds a machine's clock may differ: tokens have times too, and are revoked by the later clock.
+    private static let longestDifference: Int64 = 5
 }

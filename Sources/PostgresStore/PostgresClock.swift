@@ -84,12 +84,11 @@ package final class PostgresClock: RecordClock {
 
     package func believedTime(_ now: Int64) -> Int64 { pruning.believed(sharedTime()) }
 
-    /// The gateway's time of day, by which tokens are judged, while it is near the database's: issuers date tokens by
-    /// clocks of their own. By a database's clock that is some seconds behind, tokens of just before the revocation
-    /// would be left out; by one that is ahead, those of a sign-in just after it would be meant.
+    /// The later of the database's time and the gateway's, while they are near each other: issuers date tokens by clocks
+    /// of their own, and by one that is behind, tokens of just before the revocation would be left out.
     package func latestTime(_ now: Int64) -> Int64 {
         let shared = pruning.latest(sharedTime())
-        return abs(now - shared) <= PruningClock.smallStep ? now : shared
+        return abs(now - shared) <= PruningClock.smallStep ? max(now, shared) : shared
     }
 
     package func keepPruningClock(now: Int64) async throws {
