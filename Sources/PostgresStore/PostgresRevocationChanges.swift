@@ -39,7 +39,7 @@ struct PostgresRevocationChanges: RevocationChanges {
     func read(since position: ChangePosition?, now: Int64) async throws -> RevocationReading {
         // After a new connection, something may have come between.
         let position = listener?.takeReconnected() == true ? nil : position
-        if position == nil { try await store.takeOverTransactions("revocations") }
+        if position == nil { await store.takeOverTransactions("revocations") }
         let first = try await rows(behind: nil, since: position, now: now)
         guard let row = first.first else { throw PostgresRow.MissingColumn(name: "snapshot") }
         guard try !row.boolean("is_read_only") else {
@@ -110,18 +110,19 @@ enum PostgresOrigin {
 
 extension PostgresStore {
     /// Gives rows of transactions that are yet to come, as after a restore into a new server, the present one: no
-    /// snapshot would see them for as long as the server has not begun as many.
+    /// snapshot would see them for as long as the server has not begun as many. If that fails, readings are right, and
+    /// only larger: the metric of errors tells, and the next whole reading tries again.
     ///
     /// - Parameters:
     ///   - table: with an index of `changed`.
     ///   - condition: of the index, where it has one.
-    func takeOverTransactions(_ table: String, where condition: String = "TRUE") async throws {
+    func takeOverTransactions(_ table: String, where condition: String = "TRUE") async {
         let sql = """
             UPDATE \(table) SET changed = pg_current_xact_id() WHERE ctid = ANY (ARRAY(
                 SELECT ctid FROM \(table) WHERE \(condition) AND changed >= pg_snapshot_xmax(pg_current_snapshot())
                 LIMIT 1000 FOR UPDATE SKIP LOCKED))
             """
-        while try await run(sql) > 0 {}
+        while let count = try? await run(sql), count > 0 {}
     }
 }
 

@@ -29,7 +29,7 @@ struct PostgresSupersededSessions {
 
     func read(since position: ChangePosition?, now: Int64, limit: Int) async throws -> SupersededReading {
         if position == nil {
-            try await store.takeOverTransactions("user_sessions", where: "successor IS NOT NULL")
+            await store.takeOverTransactions("user_sessions", where: "successor IS NOT NULL")
         }
         // The position first: what changes while the pages are read comes once more.
         let sql = "SELECT pg_current_snapshot()::text AS snapshot, (\(PostgresOrigin.sql)) AS origin"
