@@ -144,7 +144,8 @@ extension CertificateService {
     }
 
     fileprivate func withdraw(_ challenge: ACMEChallenge) async throws {
-        try await change { $0.pending.removeAll { $0.challenge == challenge } }
+        // In a task of its own: an order that is cancelled withdraws it all the same.
+        try await Task { try await change { $0.pending.removeAll { $0.challenge == challenge } } }.value
     }
 
     fileprivate func renewLease() async throws {

@@ -182,7 +182,8 @@ package final class CertificateService: Sendable {
             state.withLock { if $0.storageFailures == 0 { $0.storageWorks() } }
             guard isLeased else { return }
             await takeTurn()
-            try await storage.endLease(of: holder)
+            // In a task of its own: a service that is cancelled ends it all the same.
+            try await Task { try await storage.endLease(of: holder) }.value
         } catch {
             // Nothing was ordered, or all of it is stored.
             note(storageError: error, pauses: false)

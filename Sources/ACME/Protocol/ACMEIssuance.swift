@@ -232,6 +232,8 @@ struct ACMEIssuance: Sendable {
                 switch error {
                 case .unreachable(_, let retryAfter) where time != nil: wanted = retryAfter
                 case .rateLimited(_, let retryAfter) where time != nil: wanted = retryAfter
+                // The request before, whose response was lost, has arrived after all.
+                case .refused(let problem) where time != nil && problem.isOf("orderNotReady"): break
                 default: throw error
                 }
                 failure = error
