@@ -8,10 +8,15 @@ import Testing
 /// A server on 127.0.0.1 that gives each request the same bytes, or swallows all, as some Wi-Fi does.
 final class LoopbackListener: Sendable {
     private let descriptor: Int32
+    private let requests: AsyncStream<Void>
     let url: URL
 
-    /// - Parameter response: the bytes that each connection gets after its request; nil for none, ever.
-    init(response: String?) throws {
+    /// - Parameters:
+    ///   - response: the bytes that each connection gets after its request; nil for none, ever.
+    ///   - hangsFirst: how many connections get none before.
+    init(response: String?, hangsFirst: Int = 0) throws {
+        let (requests, came) = AsyncStream<Void>.makeStream()
+        self.requests = requests
         #if canImport(Darwin)
             let stream = SOCK_STREAM
         #else
@@ -33,13 +38,22 @@ final class LoopbackListener: Sendable {
         url = try #require(URL(string: "http://127.0.0.1:\(UInt16(bigEndian: address.sin_port))"))
         guard let response else { return }  // the kernel accepts connections all the same
         Thread.detachNewThread {
+            var hanging: [FileHandle] = []
             while case let connection = accept(listener, nil, nil), connection >= 0 {
                 let file = FileHandle(fileDescriptor: connection, closeOnDealloc: true)
                 _ = file.availableData
-                try? file.write(contentsOf: Data(response.utf8))
+                came.yield()
+                if hanging.count < hangsFirst {
+                    hanging.append(file)
+                } else {
+                    try? file.write(contentsOf: Data(response.utf8))
+                }
             }
         }
     }
+
+    /// Returns when one more request has come.
+    func requested() async { for await _ in requests { return } }
 
     deinit {
         shutdown(descriptor, Int32(SHUT_RDWR))

@@ -76,6 +76,21 @@ struct URLSessionTransportTests {
         }
     }
 
+    @Test("Requests that were cancelled before a response came hold up no other")
+    func afterCancelled() async throws {
+        let server = try LoopbackListener(response: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", hangsFirst: 20)
+        let transport = URLSessionTransport()
+        for _ in 0..<20 {
+            let task = Task { try await transport.data(URLRequest(url: server.url), uploading: nil) }
+            await server.requested()
+            task.cancel()
+            _ = await task.result
+        }
+        let began = ContinuousClock.now
+        let (_, data) = try await transport.data(URLRequest(url: server.url), uploading: nil)
+        #expect(data == Data("ok".utf8) && .now - began < .seconds(20))
+    }
+
     @Test("A request that is cancelled while nothing comes ends as cancelled")
     func cancelled() async throws {
         let wifi = try LoopbackListener(response: nil)

@@ -18,6 +18,9 @@ public final class URLSessionTransport: Transport {
         configuration.urlCache = nil
         configuration.requestCachePolicy = .reloadIgnoringLocalCacheData
         configuration.httpShouldSetCookies = false
+        #if canImport(FoundationNetworking)
+            configuration.httpMaximumConnectionsPerHost = 256  // cancelled requests hold theirs for a while
+        #endif
         tasks.trust = trust
         session = URLSession(configuration: configuration, delegate: tasks, delegateQueue: nil)
     }
