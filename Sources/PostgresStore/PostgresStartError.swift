@@ -15,7 +15,7 @@ package struct PostgresStartError: Error, Equatable, CustomStringConvertible {
         case serverTooOld
         /// The database lacks characters.
         case encoding
-        /// What is between takes no settings with a connection.
+        /// A pooler is in between that takes no settings with a connection.
         case pooler
         /// None of the servers takes writes.
         case readOnly

@@ -139,7 +139,8 @@ struct StoreCommand: AsyncParsableCommand {
         func run() async throws {
             let settings = try options.loadForState()
             guard file != nil || settings.state == nil else {
-                throw ValidationError("Only files are checked. For the database in PostgreSQL use gatehouse store report.")
+                throw ValidationError(
+                    "Only files are checked. For the database in PostgreSQL use gatehouse store report.")
             }
             let copies = StoreCopies(settings)
             let progress = { @Sendable [file] in copies.progress(ofCheck: file) }
