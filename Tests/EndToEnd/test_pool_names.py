@@ -119,6 +119,12 @@ def test_a_telephone_number_is_a_name_for_every_call(make):
     assert account.post("login", {"email": phone, "password": "Another-Horse-9"}).status == 200
 
 
+@pytest.mark.parametrize("name", ["ada@home", "+4915112345678", "7b0f3a52-4d5e-4f60-8a7b-1c2d3e4f5a61"])
+def test_a_user_name_that_no_later_call_would_take_is_refused_at_the_registration(make, name):
+    refused = make("names", login_with=["username"]).post("register", {"username": name, "password": PASSWORD})
+    assert refused.status == 422 and list(refused.json()["fields"]) == ["username"]
+
+
 def test_a_user_name_of_any_script_is_a_name_for_every_call(make):
     account = make("names", login_with=["username"])
     for stem in ("ada", "Юлия", "नीलम", "李小龍", "№7!"):

@@ -109,6 +109,18 @@ struct SignInPoolTests {
         #expect(errors(Self.yaml(", \(value)")).count == 1)
     }
 
+    @Test(
+        "A registration makes no name that nobody signs in with",
+        arguments: [
+            ("username", "email", false), ("username", "username, email", true), ("generated", "username", false),
+            ("generated", "username, phone_number", true),
+        ])
+    func registrationNames(name: String, names: String, isTaken: Bool) {
+        let found = errors(Self.yaml(", registration_name: \(name), login_with: [\(names)]"))
+        #expect(found.isEmpty == isTaken, "\(found)")
+        #expect(isTaken || found.count == 1 && found[0].contains("sign_in.cognito.registration_name"), "\(found)")
+    }
+
     @Test("Sessions are taken over of the listed clients, in their order")
     func takeover() throws {
         #expect(try load(Self.yaml()).signIn.cognito?.signIn.sessionTakeover == nil)

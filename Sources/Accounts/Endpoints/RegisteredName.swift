@@ -27,6 +27,12 @@ struct RegisteredName: Sendable {
             attributes = Self.addresses(&fields)
             if attributes.isEmpty { fields.note("email", "is required, or phone_number") }
         }
+        // Every call after this one would take it for another kind of name, or for nobody's.
+        if let username, !username.text.isEmpty,
+            AccountNameKind(username.text).map(settings.acceptedNames.contains) != true
+        {
+            fields.note(username.field.rawValue, "is no name that users sign in with here")
+        }
     }
 
     private static func addresses(_ fields: inout RequestFields) -> [UserAttribute] {

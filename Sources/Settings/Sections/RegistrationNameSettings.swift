@@ -12,6 +12,9 @@ extension SettingsMapping {
                 "registration_name",
                 "generated names are for users who sign in with email or phone_number: see login_with")
         }
+        if name == .username, !names.contains(.username) {
+            error("registration_name", "users who register with a user name must sign in with it: see login_with")
+        }
         return name
     }
 }
