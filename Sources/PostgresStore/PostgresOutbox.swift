@@ -42,8 +42,13 @@ package struct PostgresOutbox: OutboxRecords {
         let parameters = Self.columns.enumerated().map { "$\($0 + 1)::\($1.type)" }.joined(separator: ", ")
         let names = Self.columns.map(\.name).joined(separator: ", ")
         let added = try await store.run(
-            "INSERT INTO outbox (\(names)) VALUES (\(parameters)) ON CONFLICT DO NOTHING",
-            Self.values(of: message.shared(clock)))
+            """
+            WITH replaced AS (
+                DELETE FROM outbox WHERE $10::boolean AND destination = $2::text AND subject = $4::text AND NOT must_arrive
+            )
+            INSERT INTO outbox (\(names)) VALUES (\(parameters)) ON CONFLICT DO NOTHING
+            """,
+            Self.values(of: message.shared(clock)) + [.boolean(message.isOfDeletion)])
         return added > 0
     }
 

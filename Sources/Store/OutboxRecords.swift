@@ -1,3 +1,4 @@
+internal import Encoding
 internal import GRDB
 
 /// Something that another service is to be told, at least once.
@@ -18,6 +19,9 @@ package struct OutboxMessage: Sendable, Equatable {
     package var attempts: Int
     /// Whether nothing that comes later says the same. Such messages have room of their own.
     package var mustArrive: Bool
+
+    /// Whether it says that its user is gone. Messages about the user that still wait go with the user.
+    package var isOfDeletion: Bool { mustArrive && kind.hasSameBytes(as: "deleted") }
 
     package init(
         key: String, destination: String, kind: String, subject: String? = nil, body: String, createdAt: Int64,
@@ -124,7 +128,17 @@ package struct StoredOutbox: OutboxRecords {
     }
 
     package func add(_ message: OutboxMessage) async throws -> Bool {
-        try await store.write { try Self.add(message, in: $0) }
+        // By a clock that is behind, it would be too old as soon as the clock is right.
+        var message = message
+        message.createdAt = max(message.createdAt, store.believedTime(message.createdAt / 1000) * 1000)
+        return try await store.write { [message] database in
+            if message.isOfDeletion {
+                try database.execute(
+                    sql: "DELETE FROM outbox WHERE destination = ? AND subject = ? AND NOT must_arrive",
+                    arguments: [message.destination, message.subject])
+            }
+            return try Self.add(message, in: database)
+        }
     }
 
     /// - Parameter limit: how many may wait for its destination, of those that must arrive or of the others. Nil: any

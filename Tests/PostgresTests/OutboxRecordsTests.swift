@@ -43,6 +43,15 @@ extension PostgresTests {
             #expect(try await claim(records, at: 0).map(\.key).sorted() == ["k-2", "k-4"])
         }
 
+        @Test("A message of a deletion takes the place of those about the user that wait")
+        func deletion() async throws {
+            let (_, records) = try await fixture()
+            for key in ["k-1", "k-2"] { #expect(try await records.add(message(key, after: 1))) }
+            #expect(try await records.add(message("k-3")))
+            #expect(try await records.add(message("k-4", after: 2, mustArrive: true)))
+            #expect(try await claim(records, at: 3).map(\.key).sorted() == ["k-3", "k-4"])
+        }
+
         @Test("A message comes back as it was given, the oldest first, and is due again ever later")
         func claims() async throws {
             let (_, records) = try await fixture()

@@ -452,6 +452,12 @@ struct StoreTests {
         try store.followPruningClock(now: 1900) { clock.uptime }
         clock.advance(99)
         #expect(store.pruningTime(clock.read()) == 1999)
+        // A message of a clock that is days behind is not too old when the clock is right.
+        let outbox = StoredOutbox(store)
+        var message = StoreFixture.message("behind")
+        message.createdAt = 1000
+        #expect(try await outbox.add(message))
+        #expect(try await outbox.removeOlder(than: 600_000, now: 1_999_000).isEmpty)
         let upkeep = StoreUpkeep(
             store.records, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
             now: { clock.read() })
