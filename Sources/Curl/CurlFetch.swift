@@ -9,6 +9,8 @@ package struct CurlFetchRequest: Sendable {
     package var body: [UInt8]?
     package var deadline: Duration
     package var maximumResponseBytes: Int
+    /// Whether a response whose body is longer fails; else the body is cut.
+    package var needsWholeBody: Bool
     /// Whether `http` is allowed beside `https`.
     package var allowsPlainText: Bool
     /// Whether a connection may be made to an address that only this machine or its network can reach.
@@ -19,7 +21,8 @@ package struct CurlFetchRequest: Sendable {
 
     package init(
         method: String, url: String, headerLines: [String], body: [UInt8]?, deadline: Duration,
-        maximumResponseBytes: Int, allowsPlainText: Bool, allowsPrivateAddresses: Bool = true,
+        maximumResponseBytes: Int, needsWholeBody: Bool = true, allowsPlainText: Bool,
+        allowsPrivateAddresses: Bool = true,
         access: CurlAccess = CurlAccess(), connectsAfresh: Bool = false
     ) {
         self.method = method
@@ -28,6 +31,7 @@ package struct CurlFetchRequest: Sendable {
         self.body = body
         self.deadline = deadline
         self.maximumResponseBytes = maximumResponseBytes
+        self.needsWholeBody = needsWholeBody
         self.allowsPlainText = allowsPlainText
         self.allowsPrivateAddresses = allowsPrivateAddresses
         self.access = access
@@ -47,10 +51,13 @@ package final class CurlFetch: CurlTransfer {
     let easy: CurlEasy
     private let loop: CurlLoop
     private let limit: Int
+    private let needsWholeBody: Bool
     private var body: [UInt8] = []
     private var headerLines: [String] = []
     private var headerBytes = 0
     private var exceededLimit = false
+    /// The body was longer than is wanted of it, which ended the transfer.
+    private var isCut = false
     private var refusedAddress = false
     private var completion: ((Result<CurlFetchResponse, CurlFailure>) -> Void)?
 
@@ -61,6 +68,7 @@ package final class CurlFetch: CurlTransfer {
     ) throws(CurlFailure) {
         self.loop = loop
         self.limit = request.maximumResponseBytes
+        self.needsWholeBody = request.needsWholeBody
         self.completion = completion
         easy = try CurlEasy()
         try setOptions(request)
@@ -103,7 +111,9 @@ package final class CurlFetch: CurlTransfer {
         // No `Expect: 100-continue`: it costs a round trip with servers that ignore it.
         try easy.set(headers: request.headerLines + ["Expect:"])
         // Ends a transfer early whose length is announced; ``receive(body:)`` counts all others.
-        try gatehouse_setopt_offset(easy.handle, CURLOPT_MAXFILESIZE_LARGE, curl_off_t(limit)).check()
+        if needsWholeBody {
+            try gatehouse_setopt_offset(easy.handle, CURLOPT_MAXFILESIZE_LARGE, curl_off_t(limit)).check()
+        }
         let context = Unmanaged.passUnretained(self).toOpaque()
         try easy.set(CURLOPT_WRITEDATA, pointer: context)
         try easy.set(CURLOPT_WRITEFUNCTION) { bytes, size, count, context in
@@ -141,7 +151,7 @@ package final class CurlFetch: CurlTransfer {
 
     private func receive(body bytes: UnsafeRawBufferPointer) -> Int {
         guard body.count + bytes.count <= limit else {
-            exceededLimit = true
+            (isCut, exceededLimit) = (!needsWholeBody, needsWholeBody)
             return 0
         }
         body.append(contentsOf: bytes)
@@ -175,7 +185,7 @@ package final class CurlFetch: CurlTransfer {
             completion(.failure(CurlFailure(CURLE_FILESIZE_EXCEEDED)))
         } else if refusedAddress, result == CURLE_COULDNT_CONNECT {
             completion(.failure(CurlFailure(kind: .privateAddress, description: "the host's address is private")))
-        } else if result != CURLE_OK {
+        } else if result != CURLE_OK, !isCut {
             completion(.failure(CurlFailure(result, of: easy)))
         } else {
             var status = 0

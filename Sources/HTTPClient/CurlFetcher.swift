@@ -30,7 +30,8 @@ package final class CurlFetcher: Fetcher {
             method: request.method, url: request.url,
             headerLines: request.headers.map { "\($0.name): \($0.value)" }, body: request.body,
             deadline: request.deadline, maximumResponseBytes: request.maximumResponseBytes,
-            allowsPlainText: allowsPlainText, allowsPrivateAddresses: allowsPrivateAddresses, access: access,
+            needsWholeBody: request.needsWholeBody, allowsPlainText: allowsPlainText,
+            allowsPrivateAddresses: allowsPrivateAddresses, access: access,
             connectsAfresh: request.connectsAfresh)
         guard !transfer.headerLines.contains(where: { $0.utf8.contains { $0 < 0x20 } }) else {
             throw .failed("a header line holds a control character")

@@ -11,6 +11,8 @@ package struct FetchRequest: Sendable {
     package var deadline: Duration
     /// The most response body bytes accepted; more is ``FetchError/responseTooLarge``.
     package var maximumResponseBytes: Int
+    /// Whether a response whose body is longer fails; else the body is cut.
+    package var needsWholeBody: Bool
     /// Whether to know the URL's path may be all that it takes to be taken for the gateway there.
     package var hasSecretPath: Bool
     /// Whether it takes a connection of its own, which also resolves the host's name anew.
@@ -23,6 +25,7 @@ package struct FetchRequest: Sendable {
         body: [UInt8]? = nil,
         deadline: Duration = .seconds(10),
         maximumResponseBytes: Int = 1 << 20,
+        needsWholeBody: Bool = true,
         hasSecretPath: Bool = false,
         connectsAfresh: Bool = false
     ) {
@@ -32,6 +35,7 @@ package struct FetchRequest: Sendable {
         self.body = body
         self.deadline = deadline
         self.maximumResponseBytes = maximumResponseBytes
+        self.needsWholeBody = needsWholeBody
         self.hasSecretPath = hasSecretPath
         self.connectsAfresh = connectsAfresh
     }

@@ -56,7 +56,7 @@ struct HealthChecker: Sendable {
         // connections are taken would not be known.
         let request = FetchRequest(
             url: url, headers: [(name: "User-Agent", value: "gatehouse-health")], deadline: settings.timeout,
-            connectsAfresh: true)
+            needsWholeBody: false, connectsAfresh: true)
         do {
             let status = try await fetcher.fetch(request).status
             return Outcome(isGood: HealthState.isGood(status: status), text: "status \(status)")

@@ -98,6 +98,10 @@ struct CurlFetcherTests {
                 let request = FetchRequest(url: backend.url, maximumResponseBytes: 99)
                 #expect(await Self.fetch(fetcher, request) == .responseTooLarge)
             }
+            try await Self.with([[.answer(answer)]]) { fetcher, backend async throws in
+                let request = FetchRequest(url: backend.url, maximumResponseBytes: 99, needsWholeBody: false)
+                #expect(try await fetcher.fetch(request).status == 200)
+            }
         }
         let fields = String(repeating: "X-A: \(String(repeating: "x", count: 1000))\r\n", count: 70)
         try await Self.with([[.answer("HTTP/1.1 200 OK\r\n\(fields)Content-Length: 0\r\n\r\n")]]) {

@@ -62,7 +62,7 @@ package struct UserSync: Sendable {
     /// Tells the backend at once.
     private func deliver(_ message: OutboxMessage, _ call: AccountCall) async throws(Refusal) -> JSONObject? {
         do throws(DeliveryFailure) {
-            let response = try await receiver.ask(message)
+            let response = try await receiver.ask(message, needsBody: asksForUser)
             return asksForUser ? try response.user() : nil
         } catch {
             logger.error(
@@ -82,13 +82,20 @@ package struct UserSync: Sendable {
         case .succeeded: break
         }
         switch call.operation.effect {
-        case .confirmed: return (.confirmed, ["id": .null, "email": call.account.map(JSON.string) ?? .null])
+        case .confirmed: return (.confirmed, Self.user(named: call.account))
         case .userDeleted: return (.deleted, ["id": call.subject.map(JSON.string) ?? .null])
         case .none, .registered, .passwordReset, .passwordChanged, .refreshed, .signedOut, .userExported,
             .sessionsEnded, .userChanged, .emailChanged, .phoneNumberChanged, .secondFactorsChanged,
             .passkeyRegistered, .passkeyDeleted:
             return nil
         }
+    }
+
+    /// A user of whom nothing is known but a name, which stands where a sign-in would have it.
+    private static func user(named name: String?) -> JSONObject {
+        var user: JSONObject = ["id": .null, "email": .null]
+        if let name { user[(AccountNameKind(name) ?? .username).rawValue] = .string(name) }
+        return user
     }
 
     private func message(

@@ -43,11 +43,15 @@ package struct WebhookReceiver: OutboxReceiver {
 
     /// Sends a message. It was received when this returns: any 2xx says so.
     package func send(_ message: OutboxMessage) async throws(DeliveryFailure) {
-        _ = try await ask(message)
+        _ = try await ask(message, needsBody: false)
     }
 
-    /// As ``send(_:)``, for a message whose response says something: at most 64 KiB.
-    package func ask(_ message: OutboxMessage) async throws(DeliveryFailure) -> FetchResponse {
+    /// As ``send(_:)``.
+    ///
+    /// - Parameter needsBody: for a message whose response says something: a body of more than 64 KiB is a failure then.
+    package func ask(
+        _ message: OutboxMessage, needsBody: Bool
+    ) async throws(DeliveryFailure) -> FetchResponse {
         let body = Array(message.body.utf8)
         var headers = [
             (name: "Content-Type", value: "application/json"), (name: "Idempotency-Key", value: message.key),
@@ -66,7 +70,7 @@ package struct WebhookReceiver: OutboxReceiver {
         }
         let request = FetchRequest(
             method: "POST", url: url, headers: headers, body: body, deadline: timeout, maximumResponseBytes: 64 << 10,
-            hasSecretPath: true)
+            needsWholeBody: needsBody, hasSecretPath: true)
         let response: FetchResponse
         do {
             response = try await fetcher.fetch(request)
