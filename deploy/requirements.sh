@@ -85,12 +85,8 @@ need_swift() {
     ((major > 6 || (major == 6 && minor >= 3))) || fail "Swift $major.$minor is too old: Gatehouse wants 6.3 or later"
 }
 
-# Builds the release binary into .build/release. With Swift's runtime inside it runs where no Swift is installed, and
-# calls into the runtime, of which each request makes hundreds, are cheaper: about 5 % of a request's CPU. Debug
-# information, which releases are stripped of, would take about an eighth more time to build. Every release build has these
-# flags: with others, SwiftPM would build all anew.
 # shellcheck disable=SC2034 # used where this is sourced
-release_build=(swift build -c release --static-swift-stdlib -debug-info-format none --product gatehouse)
+release_build=("$repository/deploy/build.sh")
 # shellcheck disable=SC2034 # used where this is sourced
 release_binary=$repository/.build/release/gatehouse
 

@@ -227,7 +227,7 @@ fuzz() {
 
 # The cost of a token: that it can be measured, and with --check that it is within its limits.
 verify_benchmark() {
-    swift build -c release --static-swift-stdlib -debug-info-format none --product verify-benchmark >"$results/build" 2>&1 || {
+    deploy/build.sh verify-benchmark >"$results/build" 2>&1 || {
         tail -40 "$results/build"
         return 1
     }

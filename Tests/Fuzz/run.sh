@@ -5,9 +5,8 @@
 #
 #   Tests/Fuzz/run.sh [seconds] [target…]      default: 20 seconds, all targets
 #
-# Needs the release build's modules (swift build -c release --static-swift-stdlib -debug-info-format none --product
-# gatehouse). The code under test is compiled here, instrumented, with the target as one module, and Encoding as a module of
-# its own; other dependencies are linked as they were built.
+# Needs the release build's modules (deploy/build.sh). The code under test is compiled here, instrumented, with the target
+# as one module, and Encoding as a module of its own; other dependencies are linked as they were built.
 # The targets of Tests/Fuzz/Listener play whole connections: there HTTP1, HTTP2 and Listener are compiled here,
 # instrumented, as modules of their own, and all other modules are linked as they were built. They run without the
 # address sanitizer, whose allocator would hide what a connection stores.

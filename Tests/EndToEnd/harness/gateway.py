@@ -31,7 +31,7 @@ GRACE_UNCONFIRMED = ("grace@example.com", "Unconfirmed-Horse-8")
 def binary() -> Path:
     """The release binary; `GATEHOUSE_BINARY` names another one."""
     path = Path(os.environ.get("GATEHOUSE_BINARY") or REPOSITORY / ".build" / "release" / "gatehouse")
-    assert path.exists(), f"{path} is not there: build it with `swift build -c release --static-swift-stdlib -debug-info-format none --product gatehouse`"
+    assert path.exists(), f"{path} is not there: build it with `deploy/build.sh`"
     return path
 
 
