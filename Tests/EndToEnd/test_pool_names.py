@@ -291,7 +291,7 @@ REFUSED = [
     ("aliases", {}, {"email": ...}, {"email": "must not be an e-mail address"}, "registration_name"),
     (
         "aliases",
-        {"registration_name": "username", "login_with": ["username"]},
+        {"registration_name": "username", "login_with": ["username", "email"]},
         {"username": "ada@example.com", "email": ...},
         {"username": "must not be an e-mail address"},
         "AliasAttributes",

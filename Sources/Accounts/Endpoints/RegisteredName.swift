@@ -27,11 +27,16 @@ struct RegisteredName: Sendable {
             attributes = Self.addresses(&fields)
             if attributes.isEmpty { fields.note("email", "is required, or phone_number") }
         }
+        guard let username, username.field == .username else { return }
         // Every call after this one would take it for another kind of name, or for nobody's.
-        if let username, !username.text.isEmpty,
-            AccountNameKind(username.text).map(settings.acceptedNames.contains) != true
-        {
-            fields.note(username.field.rawValue, "is no name that users sign in with here")
+        let kind = AccountNameKind(username.text)
+        guard kind.map(settings.acceptedNames.contains) != true else { return }
+        switch kind {
+        case .email: fields.note("username", "must not be an e-mail address")
+        case .phoneNumber: fields.note("username", "must not be a telephone number")
+        case nil: fields.note("username", "must not be a UUID")
+        // The settings accept no user names, and the client's fault is another one.
+        case .username: break
         }
     }
 
