@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Builds the release binary: .build/release/gatehouse. Every release build has these flags: with others, SwiftPM would build
-# all anew.
+# Builds the release binary: .build/release/gatehouse. Every release build has these flags. SwiftPM does not
+# compile anew for options of the frontend, such as the profile: what was compiled without it stays so until its sources
+# change or .build is removed.
 #
 #   deploy/build.sh [PRODUCT]      default: gatehouse
 #
