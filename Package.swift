@@ -9,7 +9,7 @@ let strict: [SwiftSetting] = [
     .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
-/// Everything but the C wrappers is compiled with strict memory safety.
+/// Everything but the wrappers of C libraries and of the kernel's sockets is compiled with strict memory safety.
 let safe: [SwiftSetting] = strict + [.strictMemorySafety()]
 
 /// Whether an app fetches the package for its client. SwiftPM and Xcode read the manifest of such a package from its
@@ -78,11 +78,14 @@ let package = Package(
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CNghttp2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
         .systemLibrary(name: "CMalloc"),
+        .systemLibrary(name: "CEpoll"),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         // Not linked: Postgres loads libpq where it is used. So there is no pkgConfig, which would link it.
         .systemLibrary(name: "CPostgres", providers: [.apt(["libpq-dev"])]),
+        // The event loops, and the sockets of clients.
+        .target(name: "Sockets", dependencies: ["CEpoll", "Locking", nio("NIOCore")], swiftSettings: strict),
         .target(
-            name: "Curl", dependencies: ["CCurl", "Cryptography", "Encoding", "Locking", nio("NIOCore")],
+            name: "Curl", dependencies: ["CCurl", "Cryptography", "Encoding", "Locking", "Sockets", nio("NIOCore")],
             swiftSettings: strict),
         .target(
             name: "Postgres", dependencies: ["CPostgres", "Cryptography", "Encoding", "Locking"], swiftSettings: strict),
@@ -120,8 +123,8 @@ let package = Package(
         .target(
             name: "Listener",
             dependencies: [
-                "Clocks", "Encoding", "HTTP1", "HTTP2", "Locking", "Pipeline", "Cryptography", httpTypes, nioSSL,
-                nio("NIOCore"), nio("NIOPosix"), nio("NIOTLS"),
+                "Clocks", "Encoding", "HTTP1", "HTTP2", "Locking", "Pipeline", "Cryptography", "Sockets", httpTypes,
+                nioSSL, nio("NIOCore"), nio("NIOTLS"),
             ],
             swiftSettings: safe),
         // The gateway's own requests, to Cognito, Apple, key sets, webhooks and the collector of spans.
@@ -135,7 +138,8 @@ let package = Package(
         .target(
             name: "Upstream",
             dependencies: [
-                "Curl", "Encoding", "HTTP1", "HTTPClient", "Locking", "Pipeline", httpTypes, logging, nio("NIOCore"),
+                "Curl", "Encoding", "HTTP1", "HTTPClient", "Locking", "Pipeline", "Sockets", httpTypes, logging,
+                nio("NIOCore"),
             ],
             swiftSettings: safe),
         // Logs, metrics, spans with the tracer of other libraries' spans, and the line that a crash leaves.
@@ -235,8 +239,8 @@ let package = Package(
                 "ACME", "Accounts", "Admin", "Clocks", "Cognito", "Cryptography", "Curl", "Encoding", "HTTP1",
                 "HTTPClient",
                 "Keys", "Listener", "Pipeline", "Postgres", "PostgresStore", "Proxy", "Sealing", "Sessions", "Settings",
-                "SettingsReader", "Store",
-                "Telemetry", "Upstream", httpTypes, logging, nio("NIOCore"), nio("NIOPosix"),
+                "SettingsReader", "Sockets", "Store",
+                "Telemetry", "Upstream", httpTypes, logging, nio("NIOCore"),
             ],
             swiftSettings: safe),
         // `check --online`, verification without a gateway, and the question for its health.
@@ -245,7 +249,7 @@ let package = Package(
             dependencies: [
                 "Clocks", "Cognito", "Cryptography", "Curl", "Encoding", "Gateway", "HTTPClient", "Keys", "Pipeline",
                 "Postgres", "PostgresStore",
-                "Sessions", "Settings", "Store", "Upstream", httpTypes, logging, nio("NIOCore"), nio("NIOPosix"),
+                "Sessions", "Settings", "Sockets", "Store", "Upstream", httpTypes, logging, nio("NIOCore"),
             ],
             swiftSettings: safe),
         // A local Cognito and Apple, for development and tests.
@@ -325,8 +329,7 @@ let package = Package(
             name: "ListenerTests",
             dependencies: [
                 "Clocks", "Cryptography", "Listener", "Encoding", "HTTP1", "HTTP2", "Pipeline", "SeededRandom",
-                httpTypes,
-                nioSSL, nio("NIOCore"), nio("NIOEmbedded"),
+                "Sockets", httpTypes, nioSSL, nio("NIOCore"), nio("NIOEmbedded"),
             ],
             swiftSettings: strict),
         .testTarget(
@@ -349,7 +352,11 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "CurlTests",
-            dependencies: ["Curl", nio("NIOCore"), nio("NIOPosix")],
+            dependencies: ["Curl", "Sockets", nio("NIOCore")],
+            swiftSettings: strict),
+        .testTarget(
+            name: "SocketsTests",
+            dependencies: ["SeededRandom", "Sockets", nio("NIOCore")],
             swiftSettings: strict),
         .testTarget(
             name: "DiagnosticsTests",
@@ -363,7 +370,7 @@ let package = Package(
             dependencies: [
                 "ACME", "Accounts", "Admin", "Clocks", "Cryptography", "Diagnostics", "Encoding", "Gateway", "Keys",
                 "Listener", "Locking", "Pipeline", "Proxy", "Sealing", "Sessions", "Settings", "SettingsReader",
-                "Store", "Telemetry", "TestSupport", "Upstream", httpTypes, logging, nio("NIOCore"), nio("NIOPosix"),
+                "Sockets", "Store", "Telemetry", "TestSupport", "Upstream", httpTypes, logging, nio("NIOCore"),
             ],
             swiftSettings: strict),
         .testTarget(
@@ -403,8 +410,8 @@ let package = Package(
         .testTarget(
             name: "UpstreamTests",
             dependencies: [
-                "Curl", "Encoding", "HTTP1", "HTTPClient", "Pipeline", "Upstream", httpTypes, nio("NIOCore"),
-                nio("NIOPosix"),
+                "Curl", "Encoding", "HTTP1", "HTTPClient", "Pipeline", "Sockets", "Upstream", httpTypes,
+                nio("NIOCore"), nio("NIOPosix"),
             ],
             swiftSettings: strict),
         .testTarget(

@@ -1,28 +1,27 @@
 internal import CCurl
 internal import Glibc
 package import NIOCore
+package import Sockets
 
 /// libcurl on one event loop: a multi handle, the epoll set of its sockets, and its timer.
 ///
 /// The `CONNECT_ONLY` easy handle of a connection with TLS stays in its multi handle for the connection's life.
 /// Everything here is touched on the loop's thread only; nothing blocks.
-package final class CurlLoop {
-    package let eventLoop: any EventLoop
+package final class CurlLoop: ReadinessHandler, EndOfTurnWork {
+    private let loop: SocketEventLoop
+    package var eventLoop: any EventLoop { loop }
     private let multi: UnsafeMutableRawPointer
     private let set: Int32
     private var timer: Scheduled<Void>?
-    private var drainIsScheduled = false
-    /// The number of ticks that have ended in which something was sent.
-    package private(set) var tick = 0
-    private var isArmed = false
-    private var drainsInTurn = 0
-    private static let mostDrainsInTurn = 8
+    private var awaitsEndOfTurn = false
+    /// The number of turns that have ended in which there was something to send.
+    package private(set) var turn = 0
     private var isClosed = false
     /// Receives of connected sockets, by descriptor.
     private var connections: [Int32: CurlConnection] = [:]
     private var transfers: [UnsafeMutableRawPointer: any CurlTransfer] = [:]
     private lazy var preparations = CurlPreparations(self)
-    /// The senders to call at the end of this tick, and an empty list for the next.
+    /// The senders to call at the end of this turn, and an empty list for the next.
     private var departing: [any CurlDeparture] = []
     private var spareDepartures: [any CurlDeparture] = []
     /// Whether each connection knows by itself if anything has come on it by now.
@@ -30,23 +29,19 @@ package final class CurlLoop {
     private var events = [epoll_event](repeating: epoll_event(), count: 256)
     /// Those of `events` that are there and have not been handled.
     private var unhandled = 0..<0
-    /// Set while all of libcurl's waits until SwiftNIO has looked at its own sockets.
-    private var isPausing = false
     private var turnIsScheduled = false
-    /// How long this loop has worked for libcurl since SwiftNIO had its turn.
-    private var worked = TimeAmount.zero
-    /// Many TLS handshakes may be ready at once, each of which takes milliseconds.
+    /// Many TLS handshakes may be ready at once, each of which takes milliseconds. After this time clients have their
+    /// turn.
     private static let longestTurn = TimeAmount.milliseconds(10)
-    private static let pause = TimeAmount.microseconds(50)
     /// Where every receive on this loop puts its bytes first; see ``CurlConnection/receive()``.
     private var scratch: ByteBuffer
 
     /// - Precondition: on `eventLoop`.
-    package init(eventLoop: any EventLoop) throws(CurlFailure) {
+    package init(eventLoop: SocketEventLoop) throws(CurlFailure) {
         eventLoop.preconditionInEventLoop()
         CurlGlobal.start()
         guard let multi = curl_multi_init() else { throw CurlFailure(kind: .resource, description: "no multi") }
-        self.eventLoop = eventLoop
+        self.loop = eventLoop
         self.multi = multi
         self.set = epoll_create1(Int32(EPOLL_CLOEXEC))
         self.scratch = ByteBufferAllocator().buffer(capacity: Self.receiveSize)
@@ -54,14 +49,15 @@ package final class CurlLoop {
             curl_multi_cleanup(multi)
             throw CurlFailure(kind: .resource, description: "no epoll set")
         }
-        try installCallbacks()
-        let reference = LoopReference(self)
-        self.reference = reference
-        let bound = NIOLoopBound(reference, eventLoop: eventLoop)
-        ReadinessMonitor.shared.register(set) {
-            eventLoop.execute { bound.value.loop?.wokenByMonitor() }
+        do {
+            try installCallbacks()
+            try eventLoop.watch(set, for: .readable, self)
+        } catch {
+            isClosed = true
+            Glibc.close(set)
+            curl_multi_cleanup(multi)
+            throw CurlFailure(kind: .resource, description: "no event loop for libcurl: \(error)")
         }
-        arm()
     }
 
     static let receiveSize = 64 << 10
@@ -85,14 +81,6 @@ package final class CurlLoop {
         scratch = bytes
         return (result, count, bytes)
     }
-
-    /// The monitor's reference to the loop, until the loop is closed. A weak reference would give the loop a side
-    /// table, and with it slower reference counting at each request.
-    private final class LoopReference {
-        var loop: CurlLoop?
-        init(_ loop: CurlLoop) { self.loop = loop }
-    }
-    private var reference: LoopReference?
 
     private func installCallbacks() throws(CurlFailure) {
         let context = Unmanaged.passUnretained(self).toOpaque()
@@ -126,8 +114,7 @@ package final class CurlLoop {
         preparations.close()
         for transfer in Array(transfers.values) { transfer.finished(CURLE_ABORTED_BY_CALLBACK) }
         for connection in Array(connections.values) { connection.close() }
-        ReadinessMonitor.shared.unregister(set)
-        reference?.loop = nil
+        loop.unwatch(set)
         Glibc.close(set)
         curl_multi_cleanup(multi)
     }
@@ -150,7 +137,6 @@ package final class CurlLoop {
         guard !isClosed else { throw CurlFailure(kind: .cancelled, description: "shutting down") }
         try curl_multi_add_handle(multi, easy.handle).check()
         transfers[easy.handle] = transfer
-        scheduleDrain()
     }
 
     /// Ends what `easy` is at, and closes its connection unless other transfers may use it.
@@ -208,8 +194,8 @@ package final class CurlLoop {
         timer?.cancel()
         timer = nil
         guard milliseconds >= 0, !isClosed else { return }
-        let loop = NIOLoopBound(self, eventLoop: eventLoop)
-        timer = eventLoop.scheduleTask(in: .milliseconds(Int64(milliseconds))) { loop.value.turn() }
+        let bound = NIOLoopBound(self, eventLoop: eventLoop)
+        timer = eventLoop.scheduleTask(in: .milliseconds(Int64(milliseconds))) { bound.value.work() }
     }
 
     /// Only for ``CurlPreparations``: has those go on soon that wait for their turn. libcurl's timer is not enough for
@@ -217,83 +203,41 @@ package final class CurlLoop {
     func scheduleTurn() {
         guard !turnIsScheduled, !isClosed else { return }
         turnIsScheduled = true
-        let loop = NIOLoopBound(self, eventLoop: eventLoop)
-        eventLoop.scheduleTask(in: .zero) {
-            loop.value.turnIsScheduled = false
-            loop.value.turn()
+        let bound = NIOLoopBound(self, eventLoop: eventLoop)
+        eventLoop.execute {
+            bound.value.turnIsScheduled = false
+            bound.value.work()
         }
     }
 
     /// Has libcurl begin what it was given and end what has taken too long, and those begin whose turn is next.
-    private func turn() {
-        guard !isPausing, !isClosed else { return }
-        let began = NIODeadline.now()
+    private func work() {
+        guard !isClosed else { return }
         act(on: CURL_SOCKET_TIMEOUT, events: 0)
         finishTransfers()
         preparations.beginNext()
-        hasWorked(since: began)
     }
 
     // MARK: Turns
 
-    /// Pauses after a time. SwiftNIO looks at its sockets only when no task is due: hence a gap, in which nothing of
-    /// libcurl's is done.
-    private func hasWorked(since began: NIODeadline) {
-        worked = worked + (.now() - began)
-        guard worked > Self.longestTurn, !isPausing, !isClosed else { return }
-        isPausing = true
-        worked = .zero
-        drainsInTurn = 0
-        let loop = NIOLoopBound(self, eventLoop: eventLoop)
-        eventLoop.scheduleTask(in: Self.pause) { loop.value.goOn() }
-    }
-
-    private func goOn() {
-        isPausing = false
-        // One may have been due meanwhile.
-        turn()
-        scheduleDrain()
-    }
-
-    // MARK: Draining
-
-    /// Looks for work at the end of this tick. Call after anything was sent.
-    package func scheduleDrain() {
-        guard !drainIsScheduled, !isClosed else { return }
-        drainIsScheduled = true
-        let loop = NIOLoopBound(self, eventLoop: eventLoop)
-        eventLoop.execute { loop.value.scheduledDrain() }
-    }
-
-    /// Has `departure` send at the end of this tick, together with all others of it.
+    /// Has `departure` send at the end of this turn, together with all others of it.
     package func sendLater(_ departure: any CurlDeparture) {
         departing.append(departure)
-        scheduleDrain()
+        awaitEndOfTurn()
     }
 
-    private func scheduledDrain() {
-        drainIsScheduled = false
-        tick += 1
-        guard !isClosed else { return }
-        // As long as looking finds something it looks again, and the monitor sleeps. SwiftNIO runs that before it
-        // looks at its own sockets, so after some times it is left to the monitor.
-        let found = sendAndDrain()
-        guard !isPausing else { return }
-        if found > 0, drainsInTurn < Self.mostDrainsInTurn {
-            drainsInTurn += 1
-            scheduleDrain()
-        } else {
-            drainsInTurn = 0
-            arm()
-        }
+    private func awaitEndOfTurn() {
+        guard !awaitsEndOfTurn, !isClosed else { return }
+        awaitsEndOfTurn = true
+        loop.atEndOfTurn(self)
     }
 
     /// Sends what waits, and then handles what was ready before. Bytes that precede a request on its connection do not
     /// belong to it, so all sockets are polled first, with one call.
-    ///
-    /// - Returns: the number of sockets that had something.
-    private func sendAndDrain() -> Int {
-        if departing.isEmpty { return isPausing ? 0 : drain() }
+    package func endTurn() {
+        awaitsEndOfTurn = false
+        turn += 1
+        guard !isClosed else { return }
         // Events left from the last turn fill the list. Until they are handled, each connection polls by itself.
         if unhandled.isEmpty {
             poll()
@@ -305,7 +249,7 @@ package final class CurlLoop {
         }
         sendWhatWaits()
         hasJustPolled = false
-        return isPausing || isClosed ? 0 : drain()
+        if !isClosed { handleReports() }
     }
 
     private func sendWhatWaits() {
@@ -316,30 +260,14 @@ package final class CurlLoop {
         spareDepartures = turn
     }
 
-    private func wokenByMonitor() {
-        isArmed = false
-        guard !isClosed, !isPausing else { return }
-        let found = drain()
-        guard !isPausing else { return }
-        if found > 0 { scheduleDrain() } else if !drainIsScheduled { arm() }
-    }
-
-    private func arm() {
-        guard !isArmed else { return }
-        isArmed = true
-        ReadinessMonitor.shared.arm(set)
-    }
-
-    /// Handles the events that are ready now, without waiting. After too long a time it pauses and goes on later.
-    ///
-    /// - Returns: the number of sockets that had something.
-    private func drain() -> Int {
+    package func ready(_ events: ReadyEvents) {
         if unhandled.isEmpty { poll() }
-        let count = unhandled.count
-        guard count > 0 else {
-            worked = .zero
-            return 0
-        }
+        handleReports()
+    }
+
+    /// Handles what was ready, without waiting. After too long a time it goes on in the next turn.
+    private func handleReports() {
+        guard !unhandled.isEmpty else { return }
         let began = NIODeadline.now()
         while let index = unhandled.popFirst() {
             let event = events[index]
@@ -350,11 +278,10 @@ package final class CurlLoop {
                 act(on: socket, events: event.events)
                 if NIODeadline.now() - began > Self.longestTurn { break }
             }
-            if isClosed { return 0 }
+            if isClosed { return }
         }
         finishTransfers()
-        hasWorked(since: began)
-        return count
+        if !unhandled.isEmpty { awaitEndOfTurn() }
     }
 
     /// Fills the list of events with what is ready now.
@@ -389,7 +316,7 @@ package final class CurlLoop {
     }
 }
 
-/// A sender whose bytes may wait until the end of the tick.
+/// A sender whose bytes may wait until the end of the turn.
 package protocol CurlDeparture: AnyObject {
     /// Called once for each ``CurlLoop/sendLater(_:)``, on the loop.
     func depart()

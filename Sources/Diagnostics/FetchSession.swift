@@ -1,7 +1,7 @@
 internal import Curl
 internal import HTTPClient
 internal import NIOCore
-internal import NIOPosix
+internal import Sockets
 
 /// The means for a command to fetch without a running gateway: one event loop, and libcurl on it.
 struct FetchSession: Sendable {
@@ -9,8 +9,8 @@ struct FetchSession: Sendable {
 
     /// Ends when `body` does, however it does.
     static func with<Value>(_ body: (FetchSession) async throws -> Value) async throws -> Value {
-        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-        let eventLoop = group.next()
+        let group = try SocketEventLoopGroup(count: 1)
+        let eventLoop = group.nextLoop()
         let curl = try await eventLoop.submit {
             NIOLoopBound(try CurlLoop(eventLoop: eventLoop), eventLoop: eventLoop)
         }.get()

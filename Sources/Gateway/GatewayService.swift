@@ -3,9 +3,9 @@ internal import Clocks
 internal import Listener
 internal import Logging
 internal import NIOCore
-internal import NIOPosix
 package import Settings
 internal import SettingsReader
+internal import Sockets
 package import Telemetry
 
 /// The whole gateway: from settings to a running service that takes new settings over while it runs, and drains when it
@@ -89,7 +89,7 @@ package struct GatewayService: Sendable {
                 "version": "\(GatehouseVersion.current)", "configuration": "\(settings.origin)",
                 "digest": "\(settings.digest)",
             ])
-        let group = MultiThreadedEventLoopGroup(numberOfThreads: RestartSettings.loops(settings))
+        let group = try SocketEventLoopGroup(count: RestartSettings.loops(settings))
         do {
             let gateway = try await RunningGateway.start(
                 settings, on: group, logs: logs, tracing: tracing, reloads: requests, environment: environment)

@@ -24,7 +24,7 @@ extension TimedConnection {
 /// every request would have to move.
 final class ConnectionSet {
     private let eventLoop: any EventLoop
-    let flushes: EndOfTickFlushes
+    let flushes: EndOfTurnFlushes
     /// For heads of responses on HTTP/2 streams.
     private var fieldLists: [HTTP2FieldList] = []
     private var connections: [any TimedConnection] = []
@@ -40,7 +40,7 @@ final class ConnectionSet {
 
     init(eventLoop: any EventLoop) {
         self.eventLoop = eventLoop
-        flushes = EndOfTickFlushes(eventLoop: eventLoop)
+        flushes = EndOfTurnFlushes(eventLoop: eventLoop)
         let bound = NIOLoopBound(self, eventLoop: eventLoop)
         sweep = eventLoop.scheduleRepeatedTask(initialDelay: Self.interval, delay: Self.interval) { _ in
             bound.value.checkDeadlines()

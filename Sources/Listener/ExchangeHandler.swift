@@ -21,7 +21,7 @@ final class ExchangeHandler: ChannelDuplexHandler {
 
     private let service: any RequestService
     private let codec: any MessageCodec
-    private let flushes: EndOfTickFlushes
+    private let flushes: EndOfTurnFlushes
     private let peer: String
     private let peerSlots: AddressSlots?
     private let serverNames: HostNames?
@@ -54,7 +54,7 @@ final class ExchangeHandler: ChannelDuplexHandler {
     ///   - challenges: are answered before anything else; nil: none is.
     ///   - transport: of the connection; its version of HTTP is the codec's.
     init(
-        _ service: any RequestService, codec: any MessageCodec, flushes: EndOfTickFlushes, peer: String,
+        _ service: any RequestService, codec: any MessageCodec, flushes: EndOfTurnFlushes, peer: String,
         peerSlots: AddressSlots? = nil, serverNames: HostNames? = nil, httpsPort: Int? = nil,
         authorization: ExternalAuthorization? = nil, challenges: PendingChallenges? = nil,
         transport: ClientProtocol = ClientProtocol()
@@ -211,7 +211,7 @@ final class ExchangeHandler: ChannelDuplexHandler {
         releaseRead()
     }
 
-    /// Sends what was left for the end of the tick.
+    /// Sends what was left for the end of the turn.
     func flushChannel() { codec.flushEnded() }
 
     /// The rest has been sent, as far as the client takes it.

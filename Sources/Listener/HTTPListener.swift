@@ -1,26 +1,24 @@
 internal import Locking
 package import NIOCore
-internal import NIOPosix
 internal import Pipeline
+package import Sockets
 internal import Synchronization
 
 /// A bound address and the connections that came to it.
 package final class HTTPListener: Sendable {
-    private let group: any EventLoopGroup
     private let sets: [ObjectIdentifier: NIOLoopBound<ConnectionSet>]
-    private let channel: any Channel
+    private let socket: NIOLoopBound<ListeningSocket>
+    /// The address really bound, which tells the port when 0 was asked for.
+    package let localAddress: SocketAddress
     private let rules: ListenerRules
 
-    /// The address really bound, which tells the port when 0 was asked for.
-    package var localAddress: SocketAddress? { channel.localAddress }
-
     private init(
-        group: any EventLoopGroup, sets: [ObjectIdentifier: NIOLoopBound<ConnectionSet>], channel: any Channel,
-        rules: ListenerRules
+        sets: [ObjectIdentifier: NIOLoopBound<ConnectionSet>], socket: NIOLoopBound<ListeningSocket>,
+        localAddress: SocketAddress, rules: ListenerRules
     ) {
-        self.group = group
         self.sets = sets
-        self.channel = channel
+        self.socket = socket
+        self.localAddress = localAddress
         self.rules = rules
     }
 
@@ -31,11 +29,11 @@ package final class HTTPListener: Sendable {
     ///   - service: gives each event loop its service; called on that loop for each connection.
     /// - Throws: what binding throws, such as an address in use.
     package static func bind(
-        _ settings: ListenerSettings, group: any EventLoopGroup, accepts: Bool = true,
+        _ settings: ListenerSettings, group: SocketEventLoopGroup, accepts: Bool = true,
         service: @escaping @Sendable (any EventLoop) -> any RequestService
     ) async throws -> HTTPListener {
         var sets: [ObjectIdentifier: NIOLoopBound<ConnectionSet>] = [:]
-        for eventLoop in group.makeIterator() {
+        for eventLoop in group.loops {
             sets[ObjectIdentifier(eventLoop)] = try await eventLoop.submit {
                 NIOLoopBound(ConnectionSet(eventLoop: eventLoop), eventLoop: eventLoop)
             }.get()
@@ -43,48 +41,36 @@ package final class HTTPListener: Sendable {
         let accepted = sets
         let rules = ListenerRules(settings)
         let admission = ConnectionAdmission(Array(sets.values))
-        let channel = try await ServerBootstrap(group: group)
-            .serverChannelOption(.backlog, value: 1024)
-            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-            .serverChannelOption(.autoRead, value: accepts)
-            // On Linux accepted sockets have it from the listening one; an end-to-end test reads it from one.
-            .serverChannelOption(.tcpOption(.tcp_nodelay), value: 1)
-            .serverChannelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    let pauses = AcceptPauseHandler(reserve: settings.descriptorReserve) {
-                        admission.makeRoom { service($0).connectionEvicted() }
-                    }
-                    try channel.pipeline.syncOperations.addHandler(pauses)
-                }
+        let (socket, address) = try await ListeningSocket.bind(host: settings.host, port: settings.port, group: group) {
+            AcceptPause(reserve: settings.descriptorReserve) {
+                admission.makeRoom { service($0).connectionEvicted() }
             }
-            .childChannelInitializer { channel in
-                guard let set = accepted[ObjectIdentifier(channel.eventLoop)]?.value else {
-                    return channel.eventLoop.makeFailedFuture(ChannelError.eof)
-                }
-                let accept = Accept(
-                    channel: channel, address: channel.remoteAddress?.peer,
-                    pipeline: ConnectionPipeline(
-                        settings: rules.current, service: service(channel.eventLoop), connections: set,
-                        admission: admission))
-                return accept.run()
-            }
-            .bind(host: settings.host, port: settings.port).get()
-        return HTTPListener(group: group, sets: sets, channel: channel, rules: rules)
+        } initialize: { channel in
+            guard let set = accepted[ObjectIdentifier(channel.loop)]?.value else { throw ChannelError.eof }
+            let accept = Accept(
+                channel: channel, address: channel.peer.address,
+                pipeline: ConnectionPipeline(
+                    settings: rules.current, service: service(channel.loop), connections: set,
+                    admission: admission))
+            return try accept.run()
+        }
+        let listener = HTTPListener(sets: sets, socket: socket, localAddress: address, rules: rules)
+        if accepts { listener.startAccepting() }
+        return listener
     }
 
     /// Lets connections accepted from now on have these settings, but for the address; open ones keep theirs.
     package func use(_ settings: ListenerSettings) { rules.use(settings) }
 
     package func startAccepting() {
-        channel.setOption(.autoRead, value: true).whenFailure { _ in
-            // The channel has been closed meanwhile, and accepts nothing for that.
-        }
+        socket.eventLoop.execute { [socket] in socket.value.startAccepting() }
     }
 
     /// Stops accepting, lets what is in flight finish, and after `grace` closes the rest: WebSockets with a Close
     /// frame, for which they get ``closing``.
     package func drain(grace: TimeAmount) async {
-        try? await channel.close().get()
+        let closed = socket.eventLoop.submit { [socket] in socket.value.close() }
+        try? await closed.get()
         await withTaskGroup(of: Void.self) { tasks in
             for set in sets.values { tasks.addTask { await Self.drain(set, grace: grace) } }
         }
@@ -122,25 +108,22 @@ private struct Accept {
     let pipeline: ConnectionPipeline
 
     /// - Precondition: on the channel's event loop.
-    func run() -> EventLoopFuture<Void> {
+    /// - Returns: nil when it is decided whether the connection is let in.
+    func run() throws -> EventLoopFuture<Void>? {
         let (settings, service) = (pipeline.settings, pipeline.service)
         let admission = pipeline.admission.admit(channel, from: address, settings, own: pipeline.connections) {
             service.connectionEvicted()
         }
-        do {
-            switch admission {
-            case .admitted: try begin()
-            case .refused(let refusal): try turnAway(refusal)
-            case .undecided(let decision):
-                return decision.assumeIsolated().flatMapThrowing { refusal in
-                    guard let refusal else { return try begin() }
-                    try turnAway(refusal)
-                }.nonisolated()
-            }
-            return channel.eventLoop.makeSucceededVoidFuture()
-        } catch {
-            return channel.eventLoop.makeFailedFuture(error)
+        switch admission {
+        case .admitted: try begin()
+        case .refused(let refusal): try turnAway(refusal)
+        case .undecided(let decision):
+            return decision.assumeIsolated().flatMapThrowing { refusal in
+                guard let refusal else { return try begin() }
+                try turnAway(refusal)
+            }.nonisolated()
         }
+        return nil
     }
 
     private func begin() throws {

@@ -1,4 +1,5 @@
 internal import NIOCore
+internal import Sockets
 
 /// How long an HTTP/1.1 client may take nothing of its responses, and how slowly it may take the last of them.
 ///
@@ -16,7 +17,7 @@ struct SlowReader {
     private var unsentBytes = 0
     private var acknowledgedBytes: UInt64 = 0
 
-    /// SwiftNIO says when little is left, and not when nothing is.
+    /// The channel says when little is left, and not when nothing is.
     private static let interval = TimeAmount.milliseconds(250)
 
     init(_ settings: ListenerSettings) {
@@ -98,6 +99,7 @@ struct SlowReader {
 
     /// Bytes that were written and have not left yet.
     static func unsentBytes(of channel: any Channel) -> Int {
-        (try? channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
+        if let channel = channel as? SocketChannel { return channel.unsentBytes }
+        return (try? channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
     }
 }

@@ -45,7 +45,7 @@ final class LoopWatch {
         quiet = 0
         guard isIdle, next != nil else { return }
         isIdle = false
-        // A look that is late comes in this tick or the next one. Until now others had the processors, or the loop was
+        // A look that is late comes in this turn or the next one. Until now others had the processors, or the loop was
         // stalled; what keeps it from here on is measured anew.
         let isLate = NIODeadline.now() >= due
         countStall()

@@ -33,9 +33,9 @@ package final class UpstreamExchange: CurlDeparture {
     package private(set) var retries = 0
     /// The client was told that no more body is wanted for now.
     private var isHoldingBack = false
-    /// The tick in which a small part of the body was sent.
-    private var smallPartTick = -1
-    /// Small parts wait for the end of this tick.
+    /// The turn in which a small part of the body was sent.
+    private var smallPartTurn = -1
+    /// Small parts wait for the end of this turn.
     private var isGathering = false
     private var isPaused = false
     private var isReceiving = false
@@ -74,7 +74,7 @@ package final class UpstreamExchange: CurlDeparture {
 
     /// Passes a part of the request's body on.
     ///
-    /// A part leaves at once. Small parts that follow a small one in the same tick leave together, at its end at the
+    /// A part leaves at once. Small parts that follow a small one in the same turn leave together, at its end at the
     /// latest: sending one byte costs as much as sending thousands.
     ///
     /// - Returns: whether more is wanted now; if not, ``UpstreamResponseReceiver/upstreamWantsBody()`` tells when.
@@ -84,11 +84,11 @@ package final class UpstreamExchange: CurlDeparture {
         // The connection reports when it is up, or takes bytes again.
         guard !isHoldingBack else { return false }
         let isSmall = body.readableBytes < Self.smallPart
-        if isSmall, smallPartTick == pool.tick, outbound.waiting.readableBytes < Self.mostGathered {
+        if isSmall, smallPartTurn == pool.turn, outbound.waiting.readableBytes < Self.mostGathered {
             gather()
             return true
         }
-        if isSmall { smallPartTick = pool.tick }
+        if isSmall { smallPartTurn = pool.turn }
         flush()
         isHoldingBack = !outbound.isEmpty
         return !isHoldingBack
@@ -160,7 +160,6 @@ package final class UpstreamExchange: CurlDeparture {
         if isTunnel, outbound.isAllSent { connection.shutDownOutput() }
         guard progressed || patience == .distantFuture && !isTunnel else { return }
         setDeadline()
-        pool.scheduleDrain()
     }
 
     private var isAwaitingHead: Bool {
@@ -214,7 +213,7 @@ package final class UpstreamExchange: CurlDeparture {
         askForBody()
     }
 
-    /// A connection that is up already. The request leaves at the end of the tick with the others of it, so that the
+    /// A connection that is up already. The request leaves at the end of the turn with the others of it, so that the
     /// backend is woken once for all and not for each.
     func takes(_ connection: UpstreamConnection) {
         self.connection = connection

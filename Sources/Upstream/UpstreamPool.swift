@@ -1,6 +1,7 @@
 package import Curl
 package import NIOCore
 package import Pipeline
+internal import Sockets
 
 /// Events of a pool, for metrics.
 package enum UpstreamEvent: Sendable {
@@ -27,7 +28,7 @@ package enum ServerEvent: Sendable, Equatable {
 }
 
 /// One upstream on one event loop: which server takes a request, and who waits when all are busy.
-package final class UpstreamPool {
+package final class UpstreamPool: EndOfTurnWork {
     package let settings: UpstreamSettings
     private let loop: CurlLoop
     private let servers: [ServerConnections]
@@ -45,7 +46,6 @@ package final class UpstreamPool {
     private var continuing: [UpstreamExchange] = []
     private var isContinuing = false
     private var spareBuffers: [ByteBuffer] = []
-    private static let continuationGap = TimeAmount.microseconds(50)
 
     private let observe: (UpstreamEvent) -> Void
     private let observeServer: (Int, ServerEvent) -> Void
@@ -325,32 +325,24 @@ package final class UpstreamPool {
         }
     }
 
-    func scheduleDrain() { loop.scheduleDrain() }
+    /// See ``CurlLoop/turn``.
+    var turn: Int { loop.turn }
 
-    /// See ``CurlLoop/tick``.
-    var tick: Int { loop.tick }
-
-    /// Has `exchange` send at the end of this tick what it holds.
+    /// Has `exchange` send at the end of this turn what it holds.
     func sendLater(_ exchange: UpstreamExchange) { loop.sendLater(exchange) }
 
     /// Has `exchange` receive on after whatever else the loop has to do.
     func continueLater(_ exchange: UpstreamExchange) {
         continuing.append(exchange)
-        if continuing.count == 1, !isContinuing { scheduleContinuation() }
+        if continuing.count == 1, !isContinuing { loop.eventLoop.callAtEndOfTurn(self) }
     }
 
-    /// SwiftNIO looks at its sockets only when no task is due: hence the small gap, and one task for all who wait.
-    private func scheduleContinuation() {
-        let bound = NIOLoopBound(self, eventLoop: loop.eventLoop)
-        loop.eventLoop.scheduleTask(in: Self.continuationGap) { bound.value.continueReceiving() }
-    }
-
-    private func continueReceiving() {
+    package func endTurn() {
         let turn = continuing
         continuing.removeAll(keepingCapacity: true)
         isContinuing = true
         for exchange in turn { exchange.continueReceiving() }
         isContinuing = false
-        if !continuing.isEmpty { scheduleContinuation() }
+        if !continuing.isEmpty { loop.eventLoop.callAtEndOfTurn(self) }
     }
 }

@@ -1,6 +1,6 @@
 import Dispatch
 import NIOCore
-import NIOPosix
+import Sockets
 import Testing
 
 @testable import Curl
@@ -90,7 +90,7 @@ struct LookupTests {
 
     @Test("Many askers of one key cause one look-up, and each is called once")
     func shared() async throws {
-        let group = MultiThreadedEventLoopGroup(numberOfThreads: 2)
+        let group = try SocketEventLoopGroup(count: 2)
         let gate = DispatchSemaphore(value: 0)
         let lookups = SharedLookups<String, String>(Self.times, on: LookupThreads(most: 2)) { key in
             gate.wait()
@@ -118,7 +118,7 @@ struct LookupTests {
 
     @Test("Nobody is called after the end")
     func forgotten() async throws {
-        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        let group = try SocketEventLoopGroup(count: 1)
         let eventLoop = group.next()
         let (gate, ended) = (DispatchSemaphore(value: 0), eventLoop.makePromise(of: Void.self))
         let lookups = SharedLookups<String, String>(Self.times, on: LookupThreads(most: 2)) { key in

@@ -3,6 +3,7 @@
 import pytest
 from harness import raw
 from harness.account import assert_refusal, bearer
+from harness.process import wait_until
 
 OPEN = "/recorded/open"
 
@@ -80,8 +81,9 @@ def test_the_rate_is_one_for_all_event_loops(start, own_recorder):
 
 def test_tokens_come_back(start, own_recorder):
     gateway = start(route(OPEN, rate_limit={"rate": "20/1s", "burst": 1}))
-    statuses = [ask(gateway, OPEN).status for _ in range(200)]
-    assert statuses[0] == 200 and 2 <= statuses.count(200)
+    assert ask(gateway, OPEN).status == 200
+    # However many are asked in the meantime, the next one is there after 50 ms.
+    wait_until(lambda: ask(gateway, OPEN).status == 200, "a token to come back")
     answer = next(answer for answer in iter(lambda: ask(gateway, OPEN), None) if answer.status == 429)
     assert_limited(gateway, answer, range(1, 2))
 

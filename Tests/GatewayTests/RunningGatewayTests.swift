@@ -1,8 +1,8 @@
 import Foundation
 import Locking
 import NIOCore
-import NIOPosix
 import SettingsReader
+import Sockets
 import TestSupport
 import Testing
 
@@ -43,7 +43,7 @@ struct RunningGatewayTests {
     private static func withGateway(
         _ settings: GatewaySettings, _ body: (RunningGateway) async throws -> Void
     ) async throws {
-        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        let group = try SocketEventLoopGroup(count: 1)
         let logs = try GatewayLogs(settings)
         let gateway = try await RunningGateway.start(
             settings, on: group, logs: logs, tracing: CurrentTracing(), reloads: ReloadRequests(),

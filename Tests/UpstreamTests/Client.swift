@@ -4,6 +4,7 @@ import HTTPTypes
 import NIOCore
 import NIOPosix
 import Pipeline
+import Sockets
 
 @testable import Upstream
 
@@ -88,7 +89,7 @@ final class Client: Sendable {
         /// The exchanges that a test goes on with, by its own names.
         var exchanges: [String: (UpstreamExchange, Receiver)] = [:]
 
-        init(_ settings: UpstreamSettings, _ gate: Gate, on eventLoop: any EventLoop) throws {
+        init(_ settings: UpstreamSettings, _ gate: Gate, on eventLoop: SocketEventLoop) throws {
             self.gate = gate
             curl = try CurlLoop(eventLoop: eventLoop)
             let log = EventLog()
@@ -126,9 +127,10 @@ final class Client: Sendable {
         settings change: @Sendable (inout UpstreamSettings) -> Void = { _ in },
         _ body: (Client) async throws -> Void
     ) async throws {
-        let group = MultiThreadedEventLoopGroup(numberOfThreads: 2)
-        let (backendLoop, eventLoop) = (group.next(), group.next())
-        let backend = try await Backend(script, reads: reads, unixSocket: unixSocket, on: backendLoop)
+        let backendGroup = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        let group = try SocketEventLoopGroup(count: 1)
+        let eventLoop = group.nextLoop()
+        let backend = try await Backend(script, reads: reads, unixSocket: unixSocket, on: backendGroup.next())
         var settings = UpstreamSettings(name: "api", servers: [UpstreamServer(url: url ?? backend.url)])
         if unixSocket != nil {
             settings.servers = [UpstreamServer(url: "http://localhost", unixSocket: unixSocket)]
@@ -150,6 +152,7 @@ final class Client: Sendable {
         }
         try await backend.close()
         try await group.shutdownGracefully()
+        try await backendGroup.shutdownGracefully()
         try result.get()
     }
 

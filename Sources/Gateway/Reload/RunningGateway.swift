@@ -6,11 +6,11 @@ internal import Keys
 internal import Listener
 internal import Logging
 internal import NIOCore
-internal import NIOPosix
 internal import Pipeline
 internal import Proxy
 internal import Settings
 internal import SettingsReader
+internal import Sockets
 internal import Store
 internal import Telemetry
 
@@ -46,7 +46,7 @@ actor RunningGateway {
 
     /// Binds every address and begins to serve. If that fails, everything already begun is ended.
     static func start(
-        _ settings: GatewaySettings, on group: MultiThreadedEventLoopGroup, logs: GatewayLogs,
+        _ settings: GatewaySettings, on group: SocketEventLoopGroup, logs: GatewayLogs,
         tracing: CurrentTracing, reloads: ReloadRequests, environment: [String: String]
     ) async throws -> RunningGateway {
         let curls = try await curlLoops(on: group)
@@ -163,9 +163,9 @@ actor RunningGateway {
         await notice.run()
     }
 
-    private static func curlLoops(on group: MultiThreadedEventLoopGroup) async throws -> [NIOLoopBound<CurlLoop>] {
+    private static func curlLoops(on group: SocketEventLoopGroup) async throws -> [NIOLoopBound<CurlLoop>] {
         var loops: [NIOLoopBound<CurlLoop>] = []
-        for eventLoop in group.makeIterator() {
+        for eventLoop in group.loops {
             loops.append(
                 try await eventLoop.submit {
                     NIOLoopBound(try CurlLoop(eventLoop: eventLoop), eventLoop: eventLoop)

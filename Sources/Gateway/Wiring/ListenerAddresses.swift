@@ -2,15 +2,15 @@ internal import Admin
 internal import Glibc
 internal import Listener
 internal import NIOCore
-internal import NIOPosix
 internal import Proxy
 internal import Settings
 internal import SettingsReader
+internal import Sockets
 internal import Store
 
 /// Binds addresses for the gateway.
 struct ListenerAddresses: Sendable {
-    let group: MultiThreadedEventLoopGroup
+    let group: SocketEventLoopGroup
     let directory: LoopDirectory
 
     /// Binds an address that nothing else is to be bound with.

@@ -244,7 +244,7 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
 
     // MARK: Output
 
-    /// Sends what there is at the end of the tick.
+    /// Sends what there is at the end of the turn.
     func scheduleFlush() {
         guard !flushIsScheduled, context != nil else { return }
         flushIsScheduled = true

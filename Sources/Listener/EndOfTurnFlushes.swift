@@ -1,11 +1,12 @@
 internal import NIOCore
+internal import Sockets
 
-/// The connections of one event loop that have a whole response to send: all are flushed at the end of the tick.
+/// The connections of one event loop that have a whole response to send: all are flushed at the end of the turn.
 ///
 /// Each send wakes the process at the other end. Of sends that follow each other closely only the first does, and what
 /// is done for a response stays in the processor's caches from one to the next: together with requests towards
 /// backends, which leave in the same way, 8 % of a proxied request's CPU.
-final class EndOfTickFlushes {
+final class EndOfTurnFlushes: EndOfTurnWork {
     private let eventLoop: any EventLoop
     private var waiting: [ExchangeHandler] = []
     private var spare: [ExchangeHandler] = []
@@ -30,11 +31,10 @@ final class EndOfTickFlushes {
     private func schedule() {
         guard !isScheduled else { return }
         isScheduled = true
-        let bound = NIOLoopBound(self, eventLoop: eventLoop)
-        eventLoop.execute { bound.value.flush() }
+        eventLoop.callAtEndOfTurn(self)
     }
 
-    private func flush() {
+    func endTurn() {
         // A flush may add others, which are for the next time.
         isScheduled = false
         var turn = spare

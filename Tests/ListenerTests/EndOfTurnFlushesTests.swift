@@ -7,9 +7,9 @@ import Testing
 
 @testable import Listener
 
-@Suite("Flushes at the end of the tick")
-struct EndOfTickFlushesTests {
-    @Test("What a flush adds is flushed in the next tick, whatever else waits in this one", arguments: [false, true])
+@Suite("Flushes at the end of the turn")
+struct EndOfTurnFlushesTests {
+    @Test("What a flush adds is flushed in the next turn, whatever else waits in this one", arguments: [false, true])
     func addedByFlush(withConnection: Bool) throws {
         let wire = try HTTP2Wire()
         let flushes = wire.connections.flushes

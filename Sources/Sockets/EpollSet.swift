@@ -1,0 +1,97 @@
+internal import CEpoll
+internal import Glibc
+internal import NIOCore
+
+/// Whatever is to hear that a descriptor is ready.
+package protocol ReadinessHandler: AnyObject {
+    /// Called on the loop.
+    func ready(_ events: ReadyEvents)
+    /// The loop ends, and reports nothing more.
+    func stop()
+}
+
+extension ReadinessHandler {
+    package func stop() {}
+}
+
+/// The events of a descriptor that are reported, or asked for (epoll_ctl(2)). An error and a hang-up are reported in any case.
+package struct ReadyEvents: OptionSet {
+    package let rawValue: UInt32
+    package init(rawValue: UInt32) { self.rawValue = rawValue }
+
+    package static let readable = Self(rawValue: EPOLLIN.rawValue)
+    package static let writable = Self(rawValue: EPOLLOUT.rawValue)
+    /// The other side sends nothing more.
+    package static let inputEnds = Self(rawValue: EPOLLRDHUP.rawValue)
+    package static let hangUp = Self(rawValue: EPOLLHUP.rawValue)
+    package static let error = Self(rawValue: EPOLLERR.rawValue)
+    /// Each change is reported once.
+    package static let edgeTriggered = Self(rawValue: EPOLLET.rawValue)
+}
+
+/// The kernel's set of the descriptors that a loop watches, and its last reports.
+final class EpollSet {
+    private let descriptor: Int32
+    private let events = UnsafeMutableBufferPointer<epoll_event>.allocate(capacity: 256)
+
+    struct Event {
+        let descriptor: Int32
+        let generation: UInt32
+        let events: ReadyEvents
+    }
+
+    init() throws(IOError) {
+        events.initialize(repeating: epoll_event())
+        descriptor = epoll_create1(Int32(EPOLL_CLOEXEC))
+        guard descriptor >= 0 else {
+            events.deallocate()
+            throw IOError(errnoCode: errno, reason: "epoll_create1")
+        }
+    }
+
+    deinit {
+        close(descriptor)
+        events.deallocate()
+    }
+
+    func add(_ descriptor: Int32, generation: UInt32, _ events: ReadyEvents) throws(IOError) {
+        try control(EPOLL_CTL_ADD, descriptor, generation, events)
+    }
+
+    func change(_ descriptor: Int32, generation: UInt32, _ events: ReadyEvents) throws(IOError) {
+        try control(EPOLL_CTL_MOD, descriptor, generation, events)
+    }
+
+    /// Fails for nothing but a descriptor that is not in the set.
+    func remove(_ descriptor: Int32) {
+        var event = epoll_event()
+        epoll_ctl(self.descriptor, EPOLL_CTL_DEL, descriptor, &event)
+    }
+
+    private func control(
+        _ operation: Int32, _ descriptor: Int32, _ generation: UInt32, _ events: ReadyEvents
+    ) throws(IOError) {
+        var event = epoll_event()
+        event.events = events.rawValue
+        event.data.u64 = UInt64(generation) << 32 | UInt64(UInt32(bitPattern: descriptor))
+        guard epoll_ctl(self.descriptor, operation, descriptor, &event) == 0 else {
+            throw IOError(errnoCode: errno, reason: "epoll_ctl")
+        }
+    }
+
+    /// Waits for reports.
+    ///
+    /// - Parameter milliseconds: how long at most; -1 for as long as it takes.
+    /// - Returns: how many there are.
+    func wait(milliseconds: Int32) -> Int {
+        // Only a signal interrupts it, and then there is nothing to report.
+        max(0, Int(epoll_wait(descriptor, events.baseAddress, Int32(events.count), milliseconds)))
+    }
+
+    subscript(index: Int) -> Event {
+        let event = events[index]
+        return Event(
+            descriptor: Int32(truncatingIfNeeded: event.data.u64),
+            generation: UInt32(truncatingIfNeeded: event.data.u64 >> 32), events: ReadyEvents(rawValue: event.events))
+    }
+}

@@ -1,0 +1,294 @@
+internal import CEpoll
+internal import Glibc
+internal import Locking
+package import NIOCore
+internal import Synchronization
+
+/// An event loop on a thread of its own, with the sockets of clients and of backends in one epoll set.
+///
+/// SwiftNIO's own loop is not used for three reasons, measured on this data path (see RESULTS.md). It watches no
+/// descriptors but those of its own channels, so that another thread had to tell it of libcurl's. It changes a socket's
+/// registration three times for a connection that lives for one request, where an edge-triggered one is made once and
+/// ends with the socket. And it makes and resolves a dozen futures for each connection.
+///
+/// A turn of the loop handles what the kernel reports, then the timers and tasks that are due, and at last what is
+/// better done for many connections together. Tasks that come up meanwhile are for the next turn, before which the
+/// kernel is asked again: no task keeps sockets waiting.
+///
+/// `@unchecked Sendable`: only the inbox and the atomic values are touched by other threads; all else is the loop's
+/// own.
+package final class SocketEventLoop: @unchecked Sendable {
+    private let poll: EpollSet
+    /// By descriptor.
+    private var watched: [Watched] = []
+    private var timers = TimerHeap()
+    private var tasks = TurnList<LoopTask>()
+    private var ending = TurnList<any EndOfTurnWork>()
+    private var unfinished = TurnList<SocketChannel>()
+    let buffers = ReceiveBuffers()
+    let parts = MessageParts()
+    private var isStopping = false
+    private var onStopped: (@Sendable () -> Void)?
+
+    private let inbox = Locked(Inbox())
+    private let inboxIsFilled = Atomic(false)
+    private let isAsleep = Atomic(false)
+    private let alarm: Int32
+    /// The thread, once it runs; 0 before and after.
+    private let thread = Atomic<UInt>(0)
+
+    private struct Watched {
+        var handler: (any ReadinessHandler)?
+        /// Tells a report about a closed descriptor from one about its successor.
+        var generation: UInt32 = 0
+    }
+
+    private struct Inbox {
+        var tasks: [@Sendable () -> Void] = []
+        var isClosed = false
+    }
+
+    /// Begins at once.
+    ///
+    /// - Parameter name: of the thread, at most 15 bytes.
+    init(name: String) throws(IOError) {
+        poll = try EpollSet()
+        alarm = gatehouse_eventfd()
+        guard alarm >= 0 else { throw IOError(errnoCode: errno, reason: "eventfd") }
+        // Each write to it is reported once, so that nothing has to be read from it.
+        try watch(alarm, for: [.readable, .edgeTriggered], Alarm())
+        try start(name)
+    }
+
+    deinit { Glibc.close(alarm) }
+
+    private final class Alarm: ReadinessHandler {
+        func ready(_ events: ReadyEvents) {}
+    }
+
+    private func start(_ name: String) throws(IOError) {
+        let context = Unmanaged.passRetained(ThreadStart(loop: self, name: name))
+        var handle = pthread_t()
+        let code = pthread_create(
+            &handle, nil,
+            { context in
+                guard let context else { return nil }
+                let start = Unmanaged<ThreadStart>.fromOpaque(context).takeRetainedValue()
+                pthread_setname_np(pthread_self(), start.name)
+                start.loop.run()
+                return nil
+            }, context.toOpaque())
+        guard code == 0 else {
+            context.release()
+            throw IOError(errnoCode: code, reason: "pthread_create")
+        }
+        thread.store(UInt(handle), ordering: .releasing)
+        pthread_detach(handle)
+    }
+
+    private final class ThreadStart {
+        let loop: SocketEventLoop
+        let name: String
+
+        init(loop: SocketEventLoop, name: String) {
+            self.loop = loop
+            self.name = name
+        }
+    }
+
+    // MARK: Turns
+
+    private func run() {
+        thread.store(UInt(pthread_self()), ordering: .releasing)
+        while !isStopping || !finish() {
+            let count = poll.wait(milliseconds: timeToSleep())
+            isAsleep.store(false, ordering: .relaxed)
+            for index in 0..<count { report(poll[index]) }
+            goOnReading()
+            takeInbox()
+            runTimers()
+            runTasks()
+            endTurn()
+        }
+        onStopped?()
+    }
+
+    private func report(_ event: EpollSet.Event) {
+        let descriptor = Int(event.descriptor)
+        guard watched[descriptor].generation == event.generation else { return }
+        watched[descriptor].handler?.ready(event.events)
+    }
+
+    /// In milliseconds, rounded up; -1 for as long as nothing happens.
+    private func timeToSleep() -> Int32 {
+        guard tasks.isEmpty, ending.isEmpty, unfinished.isEmpty, !isStopping else { return 0 }
+        var time: Int32 = -1
+        if let deadline = timers.first?.deadline {
+            let nanoseconds = (deadline - .now()).nanoseconds
+            guard nanoseconds > 0 else { return 0 }
+            time = Int32(clamping: (nanoseconds + 999_999) / 1_000_000)
+        }
+        // From here on, a thread that fills the inbox sees that the loop is asleep, and wakes it.
+        isAsleep.store(true, ordering: .sequentiallyConsistent)
+        return inboxIsFilled.load(ordering: .sequentiallyConsistent) ? 0 : time
+    }
+
+    private func goOnReading() {
+        guard !unfinished.isEmpty else { return }
+        let channels = unfinished.begin()
+        for channel in channels { channel.goOn() }
+        unfinished.end(channels)
+    }
+
+    private func runTasks() {
+        guard !tasks.isEmpty else { return }
+        let turn = tasks.begin()
+        for task in turn { task.run() }
+        tasks.end(turn)
+    }
+
+    private func endTurn() {
+        guard !ending.isEmpty else { return }
+        let works = ending.begin()
+        for work in works { work.endTurn() }
+        ending.end(works)
+    }
+
+    private func takeInbox() {
+        guard inboxIsFilled.load(ordering: .relaxed), inboxIsFilled.exchange(false, ordering: .acquiring) else {
+            return
+        }
+        var taken: [@Sendable () -> Void] = []
+        inbox.withLock { swap(&$0.tasks, &taken) }
+        for task in taken { tasks.append(LoopTask(run: task)) }
+    }
+
+    private func runTimers() {
+        guard let first = timers.first else { return }
+        let now = NIODeadline.now()
+        guard first.deadline <= now else { return }
+        var due: [LoopTimer] = []
+        while let timer = timers.first, timer.deadline <= now {
+            timers.remove(timer)
+            due.append(timer)
+        }
+        // One of them may cancel another.
+        for timer in due { timer.end(.due) }
+    }
+
+    /// Calls `work` at the end of this turn, once.
+    ///
+    /// - Precondition: on the loop.
+    package func atEndOfTurn(_ work: any EndOfTurnWork) { ending.append(work) }
+
+    /// Has `channel` go on in the next turn.
+    func goOnLater(_ channel: SocketChannel) { unfinished.append(channel) }
+
+    // MARK: Descriptors
+
+    /// Has `handler` told of what is ready until ``forget(_:)`` or ``unwatch(_:)``.
+    ///
+    /// - Precondition: on the loop, or before it runs.
+    package func watch(
+        _ descriptor: Int32, for events: ReadyEvents, _ handler: any ReadinessHandler
+    ) throws(IOError) {
+        let index = Int(descriptor)
+        while watched.count <= index { watched.append(Watched()) }
+        watched[index].generation &+= 1
+        try poll.add(descriptor, generation: watched[index].generation, events)
+        watched[index].handler = handler
+    }
+
+    /// Changes what ``watch(_:for:_:)`` has begun.
+    package func watch(_ descriptor: Int32, for events: ReadyEvents) throws(IOError) {
+        try poll.change(descriptor, generation: watched[Int(descriptor)].generation, events)
+    }
+
+    /// For a descriptor that is closed next: that takes it out of the kernel's set.
+    func forget(_ descriptor: Int32) {
+        watched[Int(descriptor)].handler = nil
+        watched[Int(descriptor)].generation &+= 1
+    }
+
+    package func unwatch(_ descriptor: Int32) {
+        forget(descriptor)
+        poll.remove(descriptor)
+    }
+
+    // MARK: Tasks
+
+    /// Has a timer run on the loop; at once where it is due.
+    func add(_ timer: LoopTimer) {
+        if isStopping { timer.end(.stopped) } else { timers.insert(timer) }
+    }
+
+    func cancel(_ timer: LoopTimer) { timers.remove(timer) }
+
+    func append(_ task: @escaping () -> Void) { tasks.append(LoopTask(run: task)) }
+
+    /// - Returns: false if the loop has ended.
+    func send(_ task: @escaping @Sendable () -> Void) -> Bool {
+        let isOpen = inbox.withLock { inbox in
+            guard !inbox.isClosed else { return false }
+            inbox.tasks.append(task)
+            return true
+        }
+        guard isOpen else { return false }
+        inboxIsFilled.store(true, ordering: .sequentiallyConsistent)
+        if isAsleep.exchange(false, ordering: .sequentiallyConsistent) {
+            var one: UInt64 = 1
+            // It fails only when the counter is full, and then the loop is being woken.
+            _ = write(alarm, &one, MemoryLayout<UInt64>.size)
+        }
+        return true
+    }
+
+    /// The thread's number is not asked for where it could be kept across a suspension: see `Locked`.
+    @inline(never)
+    package var isCurrent: Bool { thread.load(ordering: .relaxed) == UInt(pthread_self()) }
+
+    // MARK: End
+
+    /// Ends the loop soon: its channels are closed, its timers fail, and later tasks are thrown away.
+    func stop(_ done: @escaping @Sendable () -> Void) {
+        let isBegun = send {
+            self.isStopping = true
+            self.onStopped = done
+        }
+        if !isBegun { done() }
+    }
+
+    /// - Returns: whether nothing is left.
+    private func finish() -> Bool {
+        for watched in watched { watched.handler?.stop() }
+        while let timer = timers.first {
+            timers.remove(timer)
+            timer.end(.stopped)
+        }
+        takeInbox()
+        guard tasks.isEmpty, ending.isEmpty else { return false }
+        let isEmpty = inbox.withLock { inbox in
+            inbox.isClosed = inbox.tasks.isEmpty
+            return inbox.isClosed
+        }
+        if isEmpty { thread.store(0, ordering: .releasing) }
+        return isEmpty
+    }
+}
+
+extension EventLoop {
+    /// ``SocketEventLoop/atEndOfTurn(_:)``. Any other loop, as in a test, calls `work` with its next tasks.
+    ///
+    /// - Precondition: on the loop.
+    package func callAtEndOfTurn(_ work: any EndOfTurnWork) {
+        if let loop = self as? SocketEventLoop { return loop.atEndOfTurn(work) }
+        let bound = NIOLoopBound(work, eventLoop: self)
+        execute { bound.value.endTurn() }
+    }
+}
+
+/// Work for the end of a turn of the loop.
+package protocol EndOfTurnWork: AnyObject {
+    /// Called once for each ``SocketEventLoop/atEndOfTurn(_:)``, on the loop.
+    func endTurn()
+}

@@ -1,0 +1,36 @@
+package import Dispatch
+package import NIOCore
+internal import Synchronization
+
+/// Event loops that share the connections of listeners.
+package final class SocketEventLoopGroup: EventLoopGroup {
+    package let loops: [SocketEventLoop]
+    private let given = Atomic(0)
+
+    /// Begins with `count` threads.
+    ///
+    /// - Throws: what the system lacks for them.
+    package init(count: Int) throws(IOError) {
+        var loops: [SocketEventLoop] = []
+        for number in 0..<count { loops.append(try SocketEventLoop(name: "event-loop-\(number)")) }
+        self.loops = loops
+    }
+
+    /// One after the other.
+    package func nextLoop() -> SocketEventLoop {
+        loops[(given.wrappingAdd(1, ordering: .relaxed).oldValue & .max) % loops.count]
+    }
+
+    package func next() -> any EventLoop { nextLoop() }
+
+    package func makeIterator() -> EventLoopIterator { EventLoopIterator(loops) }
+
+    package func shutdownGracefully(queue: DispatchQueue, _ callback: @escaping @Sendable ((any Error)?) -> Void) {
+        let left = DispatchGroup()
+        for loop in loops {
+            left.enter()
+            loop.stop { left.leave() }
+        }
+        left.notify(queue: queue) { callback(nil) }
+    }
+}

@@ -1,0 +1,80 @@
+internal import NIOCore
+
+/// Something that an event loop does at a time.
+final class LoopTimer {
+    let deadline: NIODeadline
+    /// Its place in the heap; -1 outside of one.
+    fileprivate var place = -1
+    /// Timers of one time are due in the order of their making.
+    fileprivate var number: UInt64 = 0
+    /// Called once, on the loop, unless it is cancelled before.
+    let end: (End) -> Void
+
+    enum End { case due, stopped }
+
+    init(_ deadline: NIODeadline, end: @escaping (End) -> Void) {
+        self.deadline = deadline
+        self.end = end
+    }
+
+    fileprivate func isBefore(_ other: LoopTimer) -> Bool {
+        deadline == other.deadline ? number < other.number : deadline < other.deadline
+    }
+}
+
+/// The timers of a loop: a binary heap in which each timer knows its place, so that a cancelled one is taken out.
+struct TimerHeap {
+    private var timers: [LoopTimer] = []
+    private var made: UInt64 = 0
+
+    var first: LoopTimer? { timers.first }
+
+    mutating func insert(_ timer: LoopTimer) {
+        made += 1
+        timer.number = made
+        timer.place = timers.count
+        timers.append(timer)
+        rise(timer.place)
+    }
+
+    /// Does nothing for one that is not in the heap.
+    mutating func remove(_ timer: LoopTimer) {
+        let place = timer.place
+        guard place >= 0 else { return }
+        timer.place = -1
+        let last = timers.removeLast()
+        guard last !== timer else { return }
+        timers[place] = last
+        last.place = place
+        rise(place)
+        sink(last.place)
+    }
+
+    private mutating func rise(_ start: Int) {
+        var place = start
+        while place > 0 {
+            let parent = (place - 1) / 2
+            guard timers[place].isBefore(timers[parent]) else { return }
+            exchange(place, parent)
+            place = parent
+        }
+    }
+
+    private mutating func sink(_ start: Int) {
+        var place = start
+        while true {
+            var least = 2 * place + 1
+            guard least < timers.count else { return }
+            if least + 1 < timers.count, timers[least + 1].isBefore(timers[least]) { least += 1 }
+            guard timers[least].isBefore(timers[place]) else { return }
+            exchange(place, least)
+            place = least
+        }
+    }
+
+    private mutating func exchange(_ one: Int, _ other: Int) {
+        timers.swapAt(one, other)
+        timers[one].place = one
+        timers[other].place = other
+    }
+}
