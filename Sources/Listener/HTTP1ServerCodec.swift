@@ -2,6 +2,7 @@ internal import HTTP1
 internal import HTTPTypes
 internal import NIOCore
 internal import Pipeline
+internal import Sockets
 
 /// HTTP/1.1 on one connection: bytes to request parts, response parts to bytes, one request at a time.
 ///
@@ -375,10 +376,10 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
         let wasReading = (input.readableBytes > 0 || !isAtRequestBoundary) && !hasInputEnded
         reading = .discarding
         input = ByteBuffer()
-        context.flush()
-        // Without TLS, which has its goodbye to say, nothing of a response that has left needs a half close.
-        if !wasReading, settings.tls == nil, SlowReader.unsentBytes(of: context.channel) == 0 {
-            return context.close(promise: nil)
+        // Nothing of a response that has left needs a half close; but TLS has its goodbye to say.
+        if settings.tls == nil {
+            context.flush()
+            if !wasReading, SlowReader.unsentBytes(of: context.channel) == 0 { return context.close(promise: nil) }
         }
         // A client that is slow gets the time for what is still on its way to it: closing would throw that away.
         deadline = connections.now + settings.keepAliveTimeout
@@ -389,13 +390,20 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
             self.deadline = .distantFuture
             self.lingering.begin(at: self.connections.now)
         }
-        if hasInputEnded {
-            // Closing the other half as well would close the whole at once, with what is still unsent.
-            context.writeAndFlush(wrapOutboundOut(ByteBuffer()), promise: sent)
-        } else {
-            context.close(mode: .output, promise: sent)
+        gatherSends(context) {
+            context.flush()
+            if hasInputEnded {
+                // Closing the other half as well would close the whole at once, with what is still unsent.
+                context.writeAndFlush(wrapOutboundOut(ByteBuffer()), promise: sent)
+            } else {
+                context.close(mode: .output, promise: sent)
+            }
         }
         if wasReading { context.read() }
+    }
+
+    private func gatherSends(_ context: ChannelHandlerContext, _ body: () -> Void) {
+        if let channel = context.channel as? SocketChannel { channel.gatherSends(body) } else { body() }
     }
 
     private var isAtRequestBoundary: Bool {

@@ -40,6 +40,7 @@ package final class SocketChannel: @unchecked Sendable {
     private var mayWrite = true
     private var isWatchedForRoom = false
     private var isFlushing = false
+    private var isGathering = false
     private var outputIsClosed = false
     /// The output is to be closed when all has left that was flushed.
     private var outputEnd: OutputEnd?
@@ -191,8 +192,22 @@ package final class SocketChannel: @unchecked Sendable {
 
     // MARK: Writing
 
+    /// Sends behind `body`, in as few system calls as it takes, whatever `body` has flushed. Each of them may wake the
+    /// client.
+    package func gatherSends(_ body: () -> Void) {
+        isGathering = true
+        body()
+        stopGathering()
+    }
+
+    private func stopGathering() {
+        guard isGathering else { return }
+        isGathering = false
+        if isOpen { flushNow() }
+    }
+
     private func flushNow() {
-        guard !isFlushing else { return }
+        guard !isFlushing, !isGathering else { return }
         isFlushing = true
         var sends = 0
         while isOpen, mayWrite, writes.isFlushed {
@@ -350,7 +365,13 @@ extension SocketChannel: ChannelCore {
         switch mode {
         case .output where !inputIsClosed: closeOutput(promise)
         case .input where !outputIsClosed: closeInput(error, promise)
-        case .input, .output, .all: closeAll(error, promise)
+        case .input, .output, .all:
+            stopGathering()
+            guard isOpen else {
+                promise?.fail(ChannelError.alreadyClosed)
+                return
+            }
+            closeAll(error, promise)
         }
     }
 

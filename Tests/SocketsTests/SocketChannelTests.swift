@@ -172,6 +172,43 @@ struct SocketChannelTests {
         }
     }
 
+    @Test("Gathered writes leave together behind the work, and the output ends behind them")
+    func gathered() async throws {
+        try await Server.with { server in
+            let (peer, connection) = try await server.connect()
+            let closed = try await connection.onLoop { channel in
+                var closed: EventLoopFuture<Void>?
+                channel.gatherSends {
+                    channel.writeAndFlush(ByteBuffer(bytes: [1, 2]), promise: nil)
+                    channel.writeAndFlush(ByteBuffer(bytes: [3]), promise: nil)
+                    closed = channel.close(mode: .output)
+                    #expect(channel.unsentBytes == 3)
+                }
+                #expect(channel.unsentBytes == 0)
+                return closed
+            }
+            #expect(try peer.receive(4) == [1, 2, 3])
+            try await closed?.get()
+            try peer.send([5])
+            try await connection.wait { $0.bytes == [5] }
+        }
+    }
+
+    @Test("Gathered writes leave also where the connection is closed before the work has ended")
+    func gatheredAndClosed() async throws {
+        try await Server.with { server in
+            let (peer, connection) = try await server.connect()
+            try await connection.onLoop { channel in
+                channel.gatherSends {
+                    channel.writeAndFlush(ByteBuffer(bytes: [1, 2]), promise: nil)
+                    channel.close(promise: nil)
+                }
+                #expect(!channel.isActive)
+            }
+            #expect(try peer.receive(3) == [1, 2])
+        }
+    }
+
     @Test("A reset ends the connection with an error, also while nobody reads", arguments: [true, false])
     func resets(_ reads: Bool) async throws {
         try await Server.with(reads: reads) { server in
