@@ -14,12 +14,28 @@ import Testing
 struct DirectCognitoTests {
     static let former = "7formerpublicclient"
 
-    static func pool(_ fetcher: any Fetcher = RecordedFetcher(), propagating: Bool = false) -> DirectCognitoPool {
+    /// The verdict on an access token whose signature nobody looks at.
+    static func verified(_ token: Secret) -> Verdict {
+        let parts = token.exposeText().utf8.split(separator: UInt8(ascii: "."))
+        guard parts.count == 3, let payload = Base64URL.decode(parts[1]),
+            let claims = (try? JSON.parse(payload))?.objectValue, let subject = claims["sub"]?.stringValue
+        else { return .rejected(.malformedToken) }
+        return .verified(
+            VerifiedToken(
+                issuer: Fixture.issuer, issuerName: "pool", subject: subject, tokenUse: .access,
+                clientID: Fixture.clientID, username: claims["username"]?.stringValue, expires: Fixture.now + 3600,
+                claims: claims, keyID: "key-1"))
+    }
+
+    static func pool(
+        _ fetcher: any Fetcher = RecordedFetcher(), propagating: Bool = false,
+        verify: @escaping DirectCognitoPool.TokenVerification = { DirectCognitoTests.verified($0) }
+    ) -> DirectCognitoPool {
         var settings = Fixture.settings()
         settings.endpoint = "https://cognito.test/"
         settings.propagateClientAddress = propagating
         settings.choice.metadataKeys = ["a", "campaign"]
-        return DirectCognitoPool(settings: settings, fetcher: fetcher, formerClientIDs: [former])
+        return DirectCognitoPool(settings: settings, fetcher: fetcher, formerClientIDs: [former], verify: verify)
     }
 
     static func translate(
@@ -33,10 +49,11 @@ struct DirectCognitoTests {
         _ fetcher: RecordedFetcher, _ operation: String?, _ body: [UInt8], log: CapturedLog = CapturedLog(),
         accountGuard: any AccountGuard = RecordedCalls(), revoked: Revoked = Revoked(),
         sessions: DirectSessions? = nil, shared: SharedValues? = nil, revocations: RevocationList = .empty,
-        revocationTime: Int64 = Fixture.now, accounts: [CognitoAccounts] = []
+        revocationTime: Int64 = Fixture.now, accounts: [CognitoAccounts] = [],
+        verify: @escaping DirectCognitoPool.TokenVerification = { DirectCognitoTests.verified($0) }
     ) async -> DirectCognitoReply {
         let calls = DirectCognitoCalls(
-            pools: [pool(fetcher)], flow: AccountFlow(accountGuard), steps: SignInSteps { Fixture.now },
+            pools: [pool(fetcher, verify: verify)], flow: AccountFlow(accountGuard), steps: SignInSteps { Fixture.now },
             sessions: sessions ?? DirectSessions { Fixture.now }, shared: shared,
             revoke: { revocations in try revoked.append(revocations) }, accounts: accounts,
             forget: { subject, _ in revoked.forget(subject) }, revocations: { revocations },
@@ -530,39 +547,81 @@ struct DirectCognitoObserverTests {
         #expect(observer.entries.count == 2)
     }
 
-    @Test("Whose an access token is counts when Cognito has taken it: before, anyone can say so")
+    @Test("A call with a verified access token counts with the account's own calls, whatever Cognito says to it")
     func claims() async throws {
         let observer = RecordedCalls()
         let body: JSONObject = ["AccessToken": .string(DirectCognitoTests.accessToken)]
         _ = await DirectCognitoTests.answer(
-            RecordedFetcher(Fixture.failure("NotAuthorizedException", "Invalid Access Token")), "GetUser",
+            RecordedFetcher(Fixture.failure("NotAuthorizedException", "Access Token has been revoked")), "GetUser",
             body.encoded(), accountGuard: observer)
-        #expect(observer.entries.map(\.call.subject) == [nil, nil])
+        #expect(observer.entries.map(\.call.subject) == [Fixture.username, Fixture.username])
         #expect(observer.entries.map(\.call.account) == [nil, nil])
-        #expect(observer.entries.first?.call.tokenDigest != nil)
-        _ = await DirectCognitoTests.answer(
-            RecordedFetcher(FetchResponse(status: 200)), "GetUser", body.encoded(), accountGuard: observer)
-        #expect(observer.entries.last?.call.subject == Fixture.username)
+        let own = LimitedCall(AccountCall(Fixture.bearer(.me), poolID: Fixture.poolID))
+        #expect(own.account != nil)
+        #expect(observer.entries.map { LimitedCall($0.call).account } == [own.account, own.account])
+        #expect(observer.entries.map(\.call.guessedUsername) == [nil, nil])
     }
+
+    static let unverified: [(Verdict, status: Int, message: String)] = [
+        (.rejected(.badSignature), 400, "Invalid Access Token"), (.rejected(.unknownKey), 400, "Invalid Access Token"),
+        (.rejected(.expired), 400, "Access Token has expired"),
+        (
+            .needsKeys(issuerIndex: 0, keyID: "key-1"), 503,
+            "Sign-in is not available right now. Try again later."
+        ),
+    ]
+
+    @Test(
+        "An access token that is not verified counts against nobody, and does not reach Cognito",
+        arguments: ["GetUser", "ChangePassword", "VerifyUserAttribute", "GlobalSignOut", "AssociateSoftwareToken"])
+    func unverifiedTokens(operation: String) async throws {
+        for (verdict, status, message) in Self.unverified {
+            let (observer, fetcher) = (RecordedCalls(), RecordedFetcher())
+            let body: JSONObject = [
+                "AccessToken": .string(DirectCognitoTests.accessToken), "AttributeName": "email", "Code": "123456",
+                "PreviousPassword": "guess", "ProposedPassword": "New-Horse-9",
+            ]
+            let reply = await DirectCognitoTests.answer(
+                fetcher, operation, body.encoded(), accountGuard: observer, verify: { _ in verdict })
+            #expect(reply.status.code == status)
+            #expect(try JSON.parse(reply.body)["message"] == .string(message))
+            #expect(await fetcher.requests.isEmpty)
+            #expect(observer.entries.count == 2)
+            for call in observer.entries.map(\.call) {
+                #expect(call.subject == nil && call.guessedUsername == nil && LimitedCall(call).account == nil)
+            }
+        }
+    }
+
+    private static let change: JSONObject = [
+        "AccessToken": .string(DirectCognitoTests.accessToken),
+        "UserAttributes": [["Name": "phone_number", "Value": "+14255550123"]],
+    ]
 
     @Test(
         "A change that fails at Cognito may be made, so that the attributes of its token's user are read anew",
         arguments: [
-            (.failure(.timedOut), true), (.success(Fixture.failure("CodeDeliveryFailureException")), true),
-            // Anyone can make up a token that Cognito refuses.
-            (.success(Fixture.failure("NotAuthorizedException", "Access Token has been revoked")), false),
-        ] as [(Result<FetchResponse, FetchError>, Bool)])
-    func failedChange(answer: Result<FetchResponse, FetchError>, mayBeMade: Bool) async throws {
+            .failure(.timedOut), .success(Fixture.failure("CodeDeliveryFailureException")),
+            .success(Fixture.failure("NotAuthorizedException", "Access Token has been revoked")),
+        ] as [Result<FetchResponse, FetchError>])
+    func failedChange(answer: Result<FetchResponse, FetchError>) async throws {
         let changed = ContactChangeTests.ChangedUsers()
-        let body: JSONObject = [
-            "AccessToken": .string(DirectCognitoTests.accessToken),
-            "UserAttributes": [["Name": "phone_number", "Value": "+14255550123"]],
-        ]
         let reply = await DirectCognitoTests.answer(
-            RecordedFetcher([answer]), "UpdateUserAttributes", body.encoded(), accountGuard: try changed.accountGuard())
+            RecordedFetcher([answer]), "UpdateUserAttributes", Self.change.encoded(),
+            accountGuard: try changed.accountGuard())
         #expect(reply.status.code >= 400)
-        #expect(reply.subject == nil, "nobody has proven it")
-        #expect(await changed.subjects == (mayBeMade ? [Fixture.username] : []))
+        #expect(reply.subject == Fixture.username)
+        #expect(await changed.subjects == [Fixture.username])
+    }
+
+    @Test("A token that anyone can make up has nobody's attributes read anew")
+    func madeUpChange() async throws {
+        let changed = ContactChangeTests.ChangedUsers()
+        let reply = await DirectCognitoTests.answer(
+            RecordedFetcher(), "UpdateUserAttributes", Self.change.encoded(),
+            accountGuard: try changed.accountGuard(), verify: { _ in .rejected(.badSignature) })
+        #expect(reply.subject == nil)
+        #expect(await changed.subjects == [])
     }
 
     @Test("A device that the pool tracks is the call's")

@@ -113,15 +113,32 @@ package struct DirectCognitoCalls: Sendable {
         call.method = call.operation.budget == .signIn ? .translated : nil
         call.poolID = pool.settings.poolID
         call.account = translated.account
-        call.tokenDigest = translated.tokenDigest
-        call.claimedSubject = translated.claimed.subject
+        try await verifyToken(of: translated, at: pool, &call)
         // Whoever has the refresh token is of its session, whatever Cognito says of it.
         call.session = try await sessionClaims(by: translated.refreshDigest).flatMap { CalledSession($0) }
-        if call.operation == .changePassword { call.guessedUsername = translated.claims?["username"]?.stringValue }
         call.device = translated.deviceKey.map { DeviceInfo(directDevice: $0) }
         var read = ReadCall(call: translated, pool: pool, step: try await findStep(translated.shownDigests))
         read.username = identify(&call, read)
         return read
+    }
+
+    /// Adds to a call whose access token it has. One that is not verified refuses the call: it must count against
+    /// nobody whom it only names. Of a refresh token nobody knows here whose it is.
+    private func verifyToken(
+        of translated: TranslatedCall, at pool: DirectCognitoPool, _ call: inout AccountCall
+    ) async throws(DirectCognitoRefusal) {
+        guard translated.claims != nil, let token = translated.input["AccessToken"]?.stringValue else {
+            call.tokenDigest = translated.tokenDigest
+            return
+        }
+        switch await pool.verify(Secret(token)) {
+        case .verified(let identity):
+            call.subject = identity.subject
+            if call.operation == .changePassword { call.guessedUsername = identity.username }
+        case .rejected(.expired): throw .expiredAccessToken
+        case .rejected(let reason): throw .invalidAccessToken(reason)
+        case .needsKeys: throw .unavailable(.request(.keysUnavailable))
+        }
     }
 
     /// A step comes under the account that its sign-in began with, whatever name is in it.

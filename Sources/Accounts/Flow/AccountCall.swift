@@ -23,13 +23,11 @@ package struct AccountCall: Sendable {
     package var account: String?
     /// The user's `sub`: at `refresh` and with a bearer token before, at a sign-in only after it.
     package var subject: String?
-    /// The `sub` that the access token of a direct call claims, whether Cognito accepts that or not. It proves nothing.
-    var claimedSubject: String?
     /// Cognito's own name for the user whose current password a call has to prove besides a token; nil for all others.
     var guessedUsername: String?
     /// The session that it is of, where a token of one was shown that is, or was, good.
     package var session: CalledSession?
-    /// A digest of the token of a direct call. Its owner is known only when Cognito has accepted it.
+    /// A digest of a refresh token of Cognito's own. Its owner is known only when Cognito has accepted it.
     package var tokenDigest: String?
     /// The app's description of its device; for `refresh`, the device that the session was bound to.
     package var device: DeviceInfo?

@@ -240,14 +240,12 @@ extension LimitedCall {
 }
 
 extension AccountCall {
-    /// The `sub` of the user whose attributes may have changed by the call; nil where none can have. It may be unproven:
-    /// then it is good for reading attributes anew, and for nothing else.
+    /// The `sub` of the user whose attributes may have changed by the call; nil where none can have.
     fileprivate func changedSubject(_ outcome: AccountOutcome) -> String? {
         guard operation.mayChangeUser else { return nil }
         switch outcome {
-        case .succeeded, .shown, .changed: return subject
         // Cognito may have made a part of the change before it refused, or all of it if its response was lost.
-        case .refused(_, reason: .cognito(let kind)): return subject ?? (kind.endsToken ? nil : claimedSubject)
+        case .succeeded, .shown, .changed, .refused(_, reason: .cognito): return subject
         case .givenAgain, .signedIn, .forwarded, .challenged, .refused: return nil
         }
     }

@@ -1,4 +1,4 @@
-internal import Cryptography
+package import Cryptography
 package import Encoding
 package import HTTPClient
 package import Pipeline
@@ -12,11 +12,20 @@ package struct DirectCognitoPool: Sendable {
     /// Other app clients of the pool that released apps name, as the one from before there was a secret. Their calls
     /// are carried out as the settings' client's.
     package let formerClientIDs: Set<String>
+    /// Verifies an access token of the pool and of one of its clients here, by the pool's keys.
+    package let verify: TokenVerification
 
-    package init(settings: CognitoSignInSettings, fetcher: any Fetcher, formerClientIDs: Set<String> = []) {
+    /// - Returns: ``Verdict/needsKeys(issuerIndex:keyID:)`` where the keys cannot be had.
+    package typealias TokenVerification = @Sendable (_ token: Secret) async -> Verdict
+
+    package init(
+        settings: CognitoSignInSettings, fetcher: any Fetcher, formerClientIDs: Set<String> = [],
+        verify: @escaping TokenVerification
+    ) {
         self.settings = settings
         self.fetcher = fetcher
         self.formerClientIDs = formerClientIDs
+        self.verify = verify
     }
 
     /// Whether a call is for this pool: by the app client it names, or the one that its access token is of.
@@ -26,8 +35,8 @@ package struct DirectCognitoPool: Sendable {
         return claims(of: token) != nil
     }
 
-    /// The payload of an access token of this pool and one of its clients here; nil for any other. Its signature is
-    /// Cognito's to verify.
+    /// The payload of an access token of this pool and one of its clients here; nil for any other. It proves nothing
+    /// before ``verify`` has judged the token.
     package func claims(of token: String) -> JSONObject? {
         let parts = token.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         guard parts.count == 3, let payload = Base64URL.decode(parts[1]),

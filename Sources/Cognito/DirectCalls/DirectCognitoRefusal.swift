@@ -33,6 +33,15 @@ package struct DirectCognitoRefusal: Error, Equatable {
     static let foreignToken = DirectCognitoRefusal(
         type: "NotAuthorizedException", message: "Invalid Access Token", reason: .account(.notAnAccessToken))
 
+    /// Cognito's response for an access token that it has not given.
+    package static func invalidAccessToken(_ reason: RejectReason) -> DirectCognitoRefusal {
+        DirectCognitoRefusal(type: "NotAuthorizedException", message: "Invalid Access Token", reason: .token(reason))
+    }
+
+    /// Cognito's response for an access token that has expired.
+    package static let expiredAccessToken = DirectCognitoRefusal(
+        type: "NotAuthorizedException", message: "Access Token has expired", reason: .token(.expired))
+
     /// Cognito's response for an attribute that the app client has no right to write.
     static let attributeNotWritable = DirectCognitoRefusal(
         type: "NotAuthorizedException", message: "A client attempted to write unauthorized attribute",

@@ -11,7 +11,8 @@ package struct TranslatedCall: Sendable {
     package var asFormerClient: JSONObject?
     /// The account that the call names: what was typed, or Cognito's own name for the user.
     package var account: String?
-    /// The claims of the access token in the call. They prove nothing until Cognito has taken the token.
+    /// The claims of the access token in the call. They prove nothing until ``DirectCognitoPool/verify`` has judged the
+    /// token, or Cognito has taken it.
     package var claims: JSONObject?
     package var claimed: (subject: String?, originID: String?) {
         (claims?["sub"]?.stringValue, claims?["origin_jti"]?.stringValue)
@@ -182,7 +183,7 @@ package struct DirectCognitoTranslation: Sendable {
 
     // MARK: Tokens
 
-    /// Refuses tokens of other pools of the region. Cognito itself verifies the token.
+    /// Refuses tokens of other pools of the region. Nothing is verified yet.
     private func checkToken(_ call: inout TranslatedCall) throws(DirectCognitoRefusal) {
         let token = try text("AccessToken", in: call.input)
         guard let claims = pool.claims(of: token) else { throw .foreignToken }

@@ -128,13 +128,16 @@ extension SnapshotMaker {
     /// The service that carries out direct calls; nil if they are refused.
     func directCalls(
         _ settings: GatewaySettings, _ records: GatewayRecords?, _ ownKeys: GatewayKeys,
-        _ accountServices: AccountServices?, _ revocations: RevocationService?, _ accounts: [AccountGroup]
+        _ keyServices: [KeySetService], _ accountServices: AccountServices?, _ revocations: RevocationService?,
+        _ accounts: [AccountGroup]
     ) async throws -> DirectCognitoCalls? {
         guard settings.directCognito.mode == .translate, let records, let accountServices, let revocations else {
             return nil
         }
         return DirectCognitoCalls(
-            pools: try await Wiring.directPools(settings) { try await tracedFetcher(plain: $0) },
+            pools: try await Wiring.directPools(settings, keyServices: keyServices) {
+                try await tracedFetcher(plain: $0)
+            },
             flow: accountServices.accountFlow, steps: accountServices.steps,
             sessions: accountServices.directSessions,
             shared: try Wiring.sharedValues(settings, records, ownKeys),

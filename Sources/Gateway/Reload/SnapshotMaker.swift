@@ -102,7 +102,7 @@ struct SnapshotMaker: Sendable {
             directCognito: DirectCognitoAnswer(
                 loginPath: (settings.signIn.cognito?.prefix ?? "/api/v1/auth") + "/login"),
             directCalls: try await directCalls(
-                settings, records, ownKeys, accountServices, revocations, accounts),
+                settings, records, ownKeys, keyServices, accountServices, revocations, accounts),
             directApplications: previous?.plan.directApplications ?? ApplicationTally(),
             audit: accountServices?.audit, trustedProxies: TrustedProxies(settings.trustedProxies),
             assertionKeys: assertionKeys, sessionKeys: sessionKeys,

@@ -156,17 +156,41 @@ extension Wiring {
     }
 
     /// The pools that direct calls are for. Former clients are the first one's.
+    ///
+    /// - Parameter keyServices: those of all issuers.
     static func directPools(
-        _ settings: GatewaySettings, fetcher: (_ plain: Bool) async throws -> any Fetcher
+        _ settings: GatewaySettings, keyServices: [KeySetService],
+        fetcher: (_ plain: Bool) async throws -> any Fetcher
     ) async throws -> [DirectCognitoPool] {
         var pools: [DirectCognitoPool] = []
         for pool in settings.signIn.pools {
+            let former: Set<String> = pools.isEmpty ? Set(settings.directCognito.clientIDs) : []
             pools.append(
                 DirectCognitoPool(
-                    settings: pool.signIn, fetcher: try await fetcher(pool.isPlain),
-                    formerClientIDs: pools.isEmpty ? Set(settings.directCognito.clientIDs) : []))
+                    settings: pool.signIn, fetcher: try await fetcher(pool.isPlain), formerClientIDs: former,
+                    verify: verification(of: pool, former, settings, keyServices)))
         }
         return pools
+    }
+
+    /// Verifies the access tokens of translated calls. Cognito judges them once more: one that a clock behind takes for
+    /// issued in the future is left to it, so that nobody is kept from signing out.
+    private static func verification(
+        of pool: CognitoSettings, _ formerClientIDs: Set<String>, _ settings: GatewaySettings,
+        _ keyServices: [KeySetService]
+    ) -> DirectCognitoPool.TokenVerification {
+        guard let keys = keyServices.first(where: { $0.issuer.name == pool.issuer }),
+            var issuer = settings.trustedIssuers.first(where: { $0.name == pool.issuer })
+        else { return { _ in .rejected(.unknownIssuer) } }
+        // An API may take ID tokens only; Cognito takes access tokens.
+        issuer.profile = .cognito(clientIDs: formerClientIDs.union([pool.signIn.clientID]), tokenUses: [.access])
+        issuer.allowsFutureIssue = true
+        let verifier = FetchingVerifier(
+            TokenVerifier(issuers: [issuer], maximumTokenBytes: settings.limits.tokenBytes), services: [keys])
+        return { token in
+            await verifier.judge(
+                token.expose(), accepting: TokenAcceptance(tokenUses: [.access]), now: WallClock.seconds())
+        }
     }
 }
 

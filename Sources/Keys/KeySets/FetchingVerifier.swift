@@ -23,19 +23,25 @@ package struct FetchingVerifier: Sendable {
     ///   - token: without `Bearer`.
     ///   - now: seconds since 1970. How old a key set may be is always judged by the present.
     package func examine(_ token: [UInt8], accepting: TokenAcceptance, now: Int64) async -> Finding {
+        switch await judge(token, accepting: accepting, now: now) {
+        case .verified(let verified): .verified(verified)
+        case .rejected(let reason): .rejected(reason, differences(token, accepting, now))
+        case .needsKeys: .keysUnavailable
+        }
+    }
+
+    /// As ``examine(_:accepting:now:)``, without the differences: for tokens that anybody may send.
+    ///
+    /// - Returns: ``Verdict/needsKeys(issuerIndex:keyID:)`` where the issuer's keys could not be fetched.
+    package func judge(_ token: [UInt8], accepting: TokenAcceptance, now: Int64) async -> Verdict {
         var verdict = verify(token, accepting, now)
         if case .needsKeys(let index, let keyID) = verdict {
             // Whatever came of it, the set that there is then decides.
             _ = await services[index].lookUp(keyID)
             verdict = verify(token, accepting, now)
         }
-        switch verdict {
-        case .verified(let verified): return .verified(verified)
-        case .rejected(let reason): return .rejected(reason, differences(token, accepting, now))
-        case .needsKeys(let index, _):
-            guard services[index].currentSet != nil else { return .keysUnavailable }
-            return .rejected(.unknownKey, differences(token, accepting, now))
-        }
+        guard case .needsKeys(let index, _) = verdict, services[index].currentSet != nil else { return verdict }
+        return .rejected(.unknownKey)
     }
 
     private func verify(_ token: [UInt8], _ accepting: TokenAcceptance, _ now: Int64) -> Verdict {

@@ -1,0 +1,119 @@
+"""Locks and limits of an account that nobody else can use up or avoid, on a gateway of each test's own."""
+
+import json
+import time
+
+import pytest
+from harness import raw
+from harness.account import Account
+from harness.cognito_front import CognitoFront
+from harness.gateway import LocalPool
+from harness.process import wait_until
+from harness.user import PASSWORD, signed_in_user
+
+WRONG = "Wrong-Horse-1"
+LOCKOUT = {"after": 5, "first": "1h", "longest": "1h"}
+
+
+@pytest.fixture(scope="module")
+def lock_pool(run_directory):
+    pool = LocalPool(run_directory, "lock-pool", {"hourly_limits": False})
+    yield pool
+    pool.stop()
+
+
+@pytest.fixture
+def front(lock_pool):
+    front = CognitoFront(lock_pool.url)
+    yield front
+    front.stop()
+
+
+@pytest.fixture
+def start(start_gateway, lock_pool, front, ledger):
+    """Starts a gateway that carries direct calls out, with these limits beside unlimited ones."""
+    ledger.note(PASSWORD, WRONG)
+
+    def start(**limits) -> Account:
+        free = {"address": "unlimited", "account": "unlimited", "global": "unlimited"}
+        kinds = {kind: free for kind in ("sign_in", "codes", "messages", "refresh", "account")}
+        changes = {
+            "account_limits": {**kinds, "lockout": LOCKOUT, **limits}, "direct_cognito": {"mode": "translate"},
+            "sign_in": {"cognito": {"endpoint": front.url}},
+        }
+        return Account(start_gateway(changes, pool=lock_pool).port, ledger)
+
+    return start
+
+
+def direct(account: Account, operation: str, **members) -> raw.Response:
+    headers = {
+        "Content-Type": "application/x-amz-json-1.1",
+        "X-Amz-Target": f"AWSCognitoIdentityProviderService.{operation}",
+    }
+    return raw.exchange(account.port, "POST", "/", headers, json.dumps(members).encode())
+
+
+def change(account: Account, token: str, password: str) -> raw.Response:
+    return direct(account, "ChangePassword", AccessToken=token, PreviousPassword=password, ProposedPassword="Newer-Horse-10")
+
+
+def test_a_forged_access_token_touches_nobodys_lock_and_tells_nothing_of_it(start, lock_pool, front):
+    account = start()
+    email, tokens = signed_in_user(account, lock_pool)
+    head, payload, _ = tokens["access_token"].split(".")
+    forged = f"{head}.{payload}.{'A' * 342}"
+    invalid = {"__type": "NotAuthorizedException", "message": "Invalid Access Token"}
+    # Whatever Cognito says of such a call, it is not asked.
+    front.refused["ChangePassword"] = (400, "NotAuthorizedException", "Incorrect username or password.")
+    front.calls.clear()
+    for _ in range(7):
+        assert change(account, forged, WRONG).json() == invalid
+    assert front.calls == []
+    # The account is open: a new device signs in, and a right token may guess.
+    assert account.login(email, PASSWORD).status == 200
+    assert change(account, tokens["access_token"], WRONG).json()["__type"] == "NotAuthorizedException"
+    assert "ChangePassword" in front.operations()
+    # Of an account that is locked a forged token says nothing else.
+    assert [account.login(email, WRONG).status for _ in range(5)] == [401] * 5
+    assert account.login(email, PASSWORD).status == 429
+    assert change(account, forged, WRONG).json() == invalid
+
+
+def test_an_expired_access_token_is_refused_as_by_cognito(start_gateway, run_directory, ledger):
+    pool = LocalPool(run_directory, f"brief-{time.time_ns()}", {"lifetimes": {"access_token": 1}})
+    front = CognitoFront(pool.url)
+    changes = {
+        "issuers": {"pool": {"clock_skew": "0s"}}, "direct_cognito": {"mode": "translate"},
+        "sign_in": {"cognito": {"endpoint": front.url}},
+        "account_limits": {"account": {"address": "unlimited", "account": "unlimited"}},
+    }
+    account = Account(start_gateway(changes, pool=pool).port, ledger)
+    _, tokens = signed_in_user(account, pool)
+    get_user = lambda: direct(account, "GetUser", AccessToken=tokens["access_token"])
+    wait_until(lambda: get_user().status == 400, "the end of the token")
+    front.calls.clear()
+    assert get_user().json() == {"__type": "NotAuthorizedException", "message": "Access Token has expired"}
+    assert front.calls == []
+    front.stop()
+    pool.stop()
+
+
+def test_translated_calls_with_a_token_count_with_the_accounts_own(start, lock_pool):
+    account = start(codes={"account": "5/1h"})
+    _, tokens = signed_in_user(account, lock_pool)
+
+    def own(token: str) -> bool:
+        return account.post("me/email/verify", {"code": "000000"}, token).status == 429
+
+    def translated(token: str) -> bool:
+        answer = direct(account, "VerifyUserAttribute", AccessToken=token, AttributeName="email", Code="000000")
+        return answer.json()["__type"] == "TooManyRequestsException"
+
+    assert [own(tokens["access_token"]) for _ in range(2)] == [False] * 2
+    # Another token of the account is no other account.
+    refreshed = account.refresh(tokens["refresh_token"]).json()["access_token"]
+    assert [translated(refreshed) for _ in range(3)] == [False] * 3
+    assert translated(refreshed) and translated(tokens["access_token"]) and own(refreshed)
+    _, other = signed_in_user(account, lock_pool)
+    assert not translated(other["access_token"])
