@@ -229,6 +229,37 @@ struct AccountLimitsTests {
         #expect(await reached(limits, signIn(device: "phone-1")) == nil)
     }
 
+    @Test("The codes of sign-ins from known devices have a limit that strangers do not use up, and that all share")
+    func codesForKnownDevices() async throws {
+        let limits = limits(
+            try store(), [.messages: BudgetLimits(account: RateLimit(2, per: 3600), global: RateLimit(4, per: 3600))])
+        func code(_ account: String = "ada@example.com", device: String? = nil) -> LimitedCall {
+            LimitedCall(budget: .messages, account: account, device: device, clientAddress: "192.0.2.1")
+        }
+        for device in ["phone-1", "phone-2"] { try await succeed(limits, signIn(device: device)) }
+        for _ in 0..<2 { #expect(await reached(limits, code()) == nil) }
+        for device in [nil, "another"] { #expect(await reached(limits, code(device: device)) == .account) }
+        for _ in 0..<2 { #expect(await reached(limits, code("eve@example.com")) == nil) }
+        #expect(await reached(limits, code("mallory@example.com", device: "phone-1")) == .global)
+        for device in ["phone-1", "phone-2"] { #expect(await reached(limits, code(device: device)) == nil) }
+        for device in ["phone-1", "phone-2"] { #expect(await reached(limits, code(device: device)) == .account) }
+    }
+
+    @Test("A device counts at a sign-in and for its code, and in no other call")
+    func callsOfDevices() {
+        var call = AccountCall(Fixture.login(), poolID: Fixture.poolID)
+        call.account = Fixture.email
+        call.device = DeviceInfo(directDevice: "phone-1")
+        for operation in [AccountOperation.login, .challenge, .signInCode] {
+            call.operation = operation
+            #expect(LimitedCall(call).device == "phone-1", "\(operation.name)")
+        }
+        for operation in [AccountOperation.register, .forgotPassword, .confirm, .resetPassword, .me] {
+            call.operation = operation
+            #expect(LimitedCall(call).device == nil, "\(operation.name)")
+        }
+    }
+
     @Test("A known device has a lock of its own, which locks nobody else")
     func knownDeviceLock() async throws {
         let limits = limits(try store())

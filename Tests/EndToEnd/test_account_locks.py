@@ -117,3 +117,28 @@ def test_translated_calls_with_a_token_count_with_the_accounts_own(start, lock_p
     assert translated(refreshed) and translated(tokens["access_token"]) and own(refreshed)
     _, other = signed_in_user(account, lock_pool)
     assert not translated(other["access_token"])
+
+
+def test_codes_from_a_known_device_are_nobody_elses_to_use_up(start_gateway, run_directory, ledger):
+    factors = ["PASSWORD", "EMAIL_OTP"]
+    pool = LocalPool(run_directory, f"codes-{time.time_ns()}", {"first_factors": factors, "hourly_limits": False})
+    cognito = pool.sign_in_settings("pool", passwordless={"factors": factors})
+    limits = {"messages": {"address": "unlimited", "account": "5/1h", "global": "12/1h"}}
+    account = Account(start_gateway({"sign_in": {"cognito": cognito}, "account_limits": limits}, pool=pool).port, ledger)
+    known = {"device_id": "known-device-1", "platform": "ios"}
+    # One message, which counts in all.
+    email, _ = signed_in_user(account, pool, device_info=known)
+
+    def code(**more) -> int:
+        return account.post("login", {"email": email, "factor": "EMAIL_OTP", **more}).status
+
+    stranger = {"device_id": "other-device-1", "platform": "ios"}
+    asked = [account.post("forgot-password", {"email": email}).status for _ in range(3)] + [code(), code()]
+    assert 429 in asked and asked[0] == 202
+    assert code() == code(device_info=stranger) == 429
+    assert code(device_info=known) == 202
+    # Where all together have had as many as they may, the device still gets its code.
+    others = [account.post("forgot-password", {"email": f"nobody{number}@example.com"}).status for number in range(12)]
+    assert others[-1] == 429
+    assert [code(device_info=known) for _ in range(5)] == [202] * 4 + [429]
+    pool.stop()

@@ -195,8 +195,9 @@ package struct DirectCognitoCalls: Sendable {
     /// Counts the code that a step of a sign-in may send. Any other call is counted as the message itself.
     private func countMessage(of step: TranslatedCall, _ call: AccountCall) async throws(DirectCognitoRefusal) {
         guard call.operation.budget == .signIn, step.maySendCode else { return }
+        let isForNewAddress = (step.input["ChallengeName"]?.stringValue).hasSameBytes(as: "MFA_SETUP")
         do throws(Refusal) {
-            try await flow.countMessage(call)
+            try await flow.countMessage(call, isForNewAddress: isForNewAddress)
         } catch {
             throw DirectCognitoRefusal(error)
         }

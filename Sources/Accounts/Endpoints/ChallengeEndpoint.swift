@@ -108,7 +108,9 @@ struct ChallengeEndpoint: AccountEndpoint {
         }
         var response = cognitoResponse(accounts, request)
         if case .setUpCode(let code) = answer { response.session = try await finishSetUp(code, accounts, request) }
-        if case .setUpAddress = answer { try await accounts.flow.countMessage(admission.call) }
+        if case .setUpAddress = answer {
+            try await accounts.flow.countMessage(admission.call, isForNewAddress: true)
+        }
         let stored =
             challenge == .newPassword ? try await accounts.storeChangeAtSignIn(named: asked.account, request) : nil
         let answer: AuthenticationAnswer

@@ -57,9 +57,13 @@ package struct AccountFlow: Sendable {
     }
 
     /// Counts a message of a sign-in in the budget of messages, before it is known whether one will be sent.
-    func countMessage(_ call: AccountCall) async throws(Refusal) {
+    ///
+    /// - Parameter isForNewAddress: whether the call names the address. Then the device that the user has signed in from
+    ///   does not count: it would give its user more messages to anybody.
+    func countMessage(_ call: AccountCall, isForNewAddress: Bool = false) async throws(Refusal) {
         var message = call
         message.operation = .signInCode
+        if isForNewAddress { message.device = nil }
         let admission = try await accountGuard.admit(message)
         try await accountGuard.end(admission, .succeeded)
     }

@@ -268,15 +268,21 @@ package final class AccountLimits: Sendable {
         let limits = settings[budget]
         var counted: [CountedLimit] = []
         if let limit = limits.account, let account = call.account {
-            let key =
-                knownDevice.map { keys.device($0, of: account, budget, limit) }
-                ?? keys.account(account, budget, limit)
-            counted.append(CountedLimit(.account, key, limit))
+            counted.append(CountedLimit(.account, key(of: account, on: knownDevice, budget, limit), limit))
         }
         if let limit = limits.global, knownDevice == nil {
             counted.append(CountedLimit(.global, keys.global(budget, limit), limit))
         }
         return counted
+    }
+
+    private func key(
+        of account: String, on knownDevice: String?, _ budget: AccountBudget, _ limit: RateLimit
+    ) -> String {
+        guard let knownDevice else { return keys.account(account, budget, limit) }
+        // Messages cost money: an account must not get more of them by more devices.
+        return budget == .messages
+            ? keys.devices(of: account, budget, limit) : keys.device(knownDevice, of: account, budget, limit)
     }
 
     private func addressLimit(_ call: LimitedCall, _ settings: AccountLimitSettings) -> CountedLimit? {

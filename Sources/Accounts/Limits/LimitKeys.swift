@@ -27,6 +27,11 @@ struct LimitKeys: Sendable {
         code("device", budget.rawValue, String(limit.window), Self.folded(account), device)
     }
 
+    /// All known devices of an account together.
+    func devices(of account: String, _ budget: AccountBudget, _ limit: RateLimit) -> String {
+        code("devices", budget.rawValue, String(limit.window), Self.folded(account))
+    }
+
     func global(_ budget: AccountBudget, _ limit: RateLimit) -> String {
         code("global", budget.rawValue, String(limit.window))
     }

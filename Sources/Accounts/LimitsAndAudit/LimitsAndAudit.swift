@@ -219,8 +219,9 @@ extension LimitedCall {
     init(_ call: AccountCall) {
         self.init(
             budget: call.operation.budget, account: Self.account(of: call),
-            // A device is proven by a sign-in from it, and counts at a sign-in: other calls may name any.
-            device: call.operation.budget == .signIn ? call.device?.deviceID : nil,
+            // A device is proven by a sign-in from it, and counts at a sign-in and for the code of one: other calls may
+            // name any.
+            device: call.operation.isOfSignIn ? call.device?.deviceID : nil,
             provenDevice: call.provenDevice, unknownStep: call.unknownStep, clientAddress: call.clientAddress,
             countsGuesses: call.operation.countsGuesses)
         guessedAccount = call.guessedUsername.map { Self.user($0, in: call.poolID) }
@@ -252,6 +253,8 @@ extension AccountCall {
 }
 
 extension AccountOperation {
+    fileprivate var isOfSignIn: Bool { budget == .signIn || self == .signInCode }
+
     /// Whether it can have changed a user's attributes.
     fileprivate var mayChangeUser: Bool { method != .get && effect != .refreshed }
 
