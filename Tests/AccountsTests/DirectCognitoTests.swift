@@ -559,7 +559,7 @@ struct DirectCognitoObserverTests {
         let own = LimitedCall(AccountCall(Fixture.bearer(.me), poolID: Fixture.poolID))
         #expect(own.account != nil)
         #expect(observer.entries.map { LimitedCall($0.call).account } == [own.account, own.account])
-        #expect(observer.entries.map(\.call.guessedUsername) == [nil, nil])
+        #expect(observer.entries.allSatisfy { $0.call.guess == nil })
     }
 
     static let unverified: [(Verdict, status: Int, message: String)] = [
@@ -588,7 +588,7 @@ struct DirectCognitoObserverTests {
             #expect(await fetcher.requests.isEmpty)
             #expect(observer.entries.count == 2)
             for call in observer.entries.map(\.call) {
-                #expect(call.subject == nil && call.guessedUsername == nil && LimitedCall(call).account == nil)
+                #expect(call.subject == nil && call.guess == nil && LimitedCall(call).account == nil)
             }
         }
     }

@@ -9,7 +9,7 @@ from harness.account import Account
 from harness.cognito_front import CognitoFront
 from harness.gateway import LocalPool
 from harness.process import wait_until
-from harness.user import PASSWORD, signed_in_user
+from harness.user import PASSWORD, new_email, signed_in_user
 
 WRONG = "Wrong-Horse-1"
 LOCKOUT = {"after": 5, "first": "1h", "longest": "1h"}
@@ -17,7 +17,7 @@ LOCKOUT = {"after": 5, "first": "1h", "longest": "1h"}
 
 @pytest.fixture(scope="module")
 def lock_pool(run_directory):
-    pool = LocalPool(run_directory, "lock-pool", {"hourly_limits": False})
+    pool = LocalPool(run_directory, "lock-pool", {"hourly_limits": False, "lockout": False})
     yield pool
     pool.stop()
 
@@ -142,3 +142,34 @@ def test_codes_from_a_known_device_are_nobody_elses_to_use_up(start_gateway, run
     assert others[-1] == 429
     assert [code(device_info=known) for _ in range(5)] == [202] * 4 + [429]
     pool.stop()
+
+
+def test_failed_sign_ins_of_strangers_lock_no_call_with_a_token(start, lock_pool):
+    account = start()
+    email, tokens = signed_in_user(account, lock_pool)
+    token = tokens["access_token"]
+    assert [account.login(email, WRONG).status for _ in range(6)] == [401] * 5 + [429]
+    proof = {"current_password": PASSWORD}
+    assert account.post("me/email", {"email": new_email(), **proof}, token).status == 202
+    assert account.post("me/phone", {"phone_number": "+4915112345678", **proof}, token).status == 202
+    assert account.post("change-password", {**proof, "new_password": PASSWORD}, token).status == 204
+    assert change(account, token, PASSWORD).status == 200
+
+
+def test_guesses_with_a_token_are_bounded_whichever_call_makes_them(start, lock_pool):
+    account = start()
+    email, tokens = signed_in_user(account, lock_pool)
+    other = account.login(email, PASSWORD).json()["access_token"]
+    token = tokens["access_token"]
+    guess = {"current_password": WRONG}
+    assert account.post("me/email", {"email": new_email(), **guess}, token).status == 422
+    assert account.post("me/phone", {"phone_number": "+4915112345678", **guess}, other).status == 422
+    assert account.post("change-password", {**guess, "new_password": PASSWORD}, token).status == 422
+    assert [change(account, each, WRONG).json()["__type"] for each in (token, other)] == ["NotAuthorizedException"] * 2
+    right = {"current_password": PASSWORD}
+    for each in (token, other):
+        assert change(account, each, PASSWORD).json()["__type"] == "TooManyRequestsException"
+        assert account.post("change-password", {**right, "new_password": PASSWORD}, each).status == 429
+        assert account.post("me/email", {"email": new_email(), **right}, each).status == 429
+    # They are failures of the account too.
+    assert account.login(email, PASSWORD).status == 401

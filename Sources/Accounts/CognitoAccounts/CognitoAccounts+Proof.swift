@@ -8,9 +8,9 @@ extension CognitoAccounts {
     /// - Parameter password: the current one; nil where the call has none.
     /// - Throws: 422 for a wrong password, which counts as a guess; 401 for a sign-in that is too long ago.
     func prove(
-        _ caller: Caller, with password: Secret?, _ request: AccountRequest, _ admission: inout Admission
+        _ caller: Caller, with password: Secret?, _ request: AccountRequest
     ) async throws(Refusal) {
-        if let password { return try await check(password, of: caller, request, &admission) }
+        if let password { return try await check(password, of: caller, request) }
         switch settings.contactChange.proof {
         case .none: return
         case .password: throw Self.passwordMissing
@@ -29,13 +29,10 @@ extension CognitoAccounts {
 
     /// By a sign-in that goes no further than the password, and whose session ends at once.
     private func check(
-        _ password: Secret, of caller: Caller, _ request: AccountRequest, _ admission: inout Admission
+        _ password: Secret, of caller: Caller, _ request: AccountRequest
     ) async throws(Refusal) {
         guard let username = caller.identity.username else {
             throw unusable("UnreadableTokens", request)
-        }
-        if let seconds = await flow.accountGuard.identify(&admission, as: username) {
-            throw .retryLater(.tooManyRequests, after: seconds, reason: .limit(.lockout))
         }
         var attempt = Authenticator.Attempt(
             username: username, password: password, context: userContext(request))

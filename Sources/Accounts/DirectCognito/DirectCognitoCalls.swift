@@ -134,7 +134,7 @@ package struct DirectCognitoCalls: Sendable {
         switch await pool.verify(Secret(token)) {
         case .verified(let identity):
             call.subject = identity.subject
-            if call.operation == .changePassword { call.guessedUsername = identity.username }
+            if call.operation == .changePassword { call.guess = PasswordGuess(by: identity) }
         case .rejected(.expired): throw .expiredAccessToken
         case .rejected(let reason): throw .invalidAccessToken(reason)
         case .needsKeys: throw .unavailable(.request(.keysUnavailable))

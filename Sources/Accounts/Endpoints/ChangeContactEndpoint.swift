@@ -21,12 +21,13 @@ struct ChangeContactEndpoint<Attribute: ContactAttribute>: AccountEndpoint {
         metadata = fields.clientMetadata(accounts.settings.choice.metadataKeys)
         try fields.check()
         caller = try accounts.caller(request)
+        if password != nil { call.guess = PasswordGuess(by: caller.identity) }
     }
 
     func perform(
         _ accounts: CognitoAccounts, _ request: AccountRequest, _ admission: inout Admission
     ) async throws(Refusal) -> AccountAnswer {
-        try await accounts.prove(caller, with: password, request, &admission)
+        try await accounts.prove(caller, with: password, request)
         let user = try await accounts.user(caller, request)
         guard !Attribute.isProven(address, of: user) else {
             throw Refusal(

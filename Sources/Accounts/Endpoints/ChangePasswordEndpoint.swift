@@ -24,7 +24,7 @@ struct ChangePasswordEndpoint: AccountEndpoint {
             new: Secret(fields.requiredText("new_password", atMost: 256, .password)))
         try fields.check()
         caller = try accounts.caller(request)
-        call.guessedUsername = caller.identity.username
+        call.guess = PasswordGuess(by: caller.identity)
     }
 
     func perform(

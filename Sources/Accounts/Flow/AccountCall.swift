@@ -23,8 +23,8 @@ package struct AccountCall: Sendable {
     package var account: String?
     /// The user's `sub`: at `refresh` and with a bearer token before, at a sign-in only after it.
     package var subject: String?
-    /// Cognito's own name for the user whose current password a call has to prove besides a token; nil for all others.
-    var guessedUsername: String?
+    /// The current password that a call has to prove besides a token; nil for all others.
+    var guess: PasswordGuess?
     /// The session that it is of, where a token of one was shown that is, or was, good.
     package var session: CalledSession?
     /// A digest of a refresh token of Cognito's own. Its owner is known only when Cognito has accepted it.

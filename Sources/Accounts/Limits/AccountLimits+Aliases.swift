@@ -113,11 +113,14 @@ extension AccountLimits {
         await removeFailures(of: key)
     }
 
-    /// The account's owner has proven otherwise who they are, as by a code that was sent: the account's lock ends.
+    /// The account's owner has proven otherwise who they are, as by a code that was sent: the account's lock ends, and
+    /// guesses by calls with a token were at a password that is gone.
     func unlock(account: String) async {
-        let typed = keys.failures(of: account)
+        let named = forgetAll(calledBy: keys.failures(of: account))
+        let ofTokens = named.dropFirst().map { keys.failures(ofTokensOfKey: $0) }
+        for key in ofTokens { _ = forget(key) }
         do {
-            try await resetFailures(of: forgetAll(calledBy: typed))
+            try await resetFailures(of: named + ofTokens)
         } catch {
             logger.error("failed sign-ins were reset in memory only", metadata: ["error": "\(error)"])
         }

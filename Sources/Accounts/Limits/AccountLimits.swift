@@ -4,43 +4,6 @@ package import Logging
 package import Pipeline
 package import Store
 
-/// An account call as limits see it.
-package struct LimitedCall: Sendable {
-    package var budget: AccountBudget
-    /// The account that the call is said or known to be about; nil where nothing in it says.
-    package var account: String?
-    /// The app's id for its device.
-    package var device: String?
-    /// The device that is proven otherwise than by an earlier sign-in, by a name that the client cannot choose. It
-    /// counts in the place of ``device``.
-    var provenDevice: String?
-    /// Digests of a sign-in step whose owner is not known here; nil for all other calls. Such a step belongs to no
-    /// device, and the name in it proves nothing.
-    var unknownStep: [String]?
-    /// An IPv4 or IPv6 literal.
-    package var clientAddress: String
-    /// Whether it may end as a wrong guess, which counts towards the account's lock.
-    var countsGuesses: Bool
-
-    /// The account itself, where a call guesses at its password and names it by a token.
-    var guessedAccount: String?
-
-    var isUnknownStep: Bool { if case .some = unknownStep { true } else { false } }
-
-    package init(
-        budget: AccountBudget, account: String?, device: String? = nil, provenDevice: String? = nil,
-        unknownStep: [String]? = nil, clientAddress: String, countsGuesses: Bool? = nil
-    ) {
-        self.budget = budget
-        self.unknownStep = unknownStep
-        self.account = account
-        self.device = device
-        self.provenDevice = provenDevice
-        self.clientAddress = clientAddress
-        self.countsGuesses = countsGuesses ?? (budget == .signIn)
-    }
-}
-
 /// That a call is not let through now.
 package struct LimitReached: Error, Equatable, Sendable {
     package var cause: LimitCause
@@ -51,7 +14,7 @@ package struct LimitReached: Error, Equatable, Sendable {
 /// A call that was let through: hand it back with its outcome.
 package struct AdmittedCall: Sendable {
     /// The keys that a failure is counted under: the account's name; for an unknown step also its digests and the
-    /// client's address.
+    /// client's address; for a guess by a call with a token its session and all sessions of the account.
     var failureKeys: [String] = []
     /// The account itself, where it is known. A failure counts by that as well.
     var accountKeys: [String] = []
@@ -136,11 +99,13 @@ package final class AccountLimits: Sendable {
         admitted.failureKeys = failureKeys(of: call, knownDevice: knownDevice)
         if call.countsGuesses, call.account != nil { admitted.knownDevice = knownDevice }
         admitted.isUnknownStep = call.budget == .signIn && call.isUnknownStep
+        // Its lock refuses no call with a token, and grows by what is wrong in one.
+        if let guess = call.guess { admitted.accountKeys = [keys.failures(of: guess.account)] }
         let gateways = self.gateways.withLock { $0 }.count()
         let counted = [address].compactMap { $0 } + otherLimits(call, settings, knownDevice: knownDevice)
         let reached = state.withLock { state in
             state.gateways = gateways
-            return state.admit(counted, failures: admitted.failureKeys, at: now)
+            return state.admit(counted, failures: admitted.failureKeys, accounts: admitted.accountKeys, at: now)
         }
         if let reached { throw reached }
         return admitted
@@ -196,11 +161,15 @@ package final class AccountLimits: Sendable {
     }
 
     private func failureKeys(of call: LimitedCall, knownDevice: String?) -> [String] {
+        if let guess = call.guess {
+            let key = keys.failures(of: guess.account)
+            return [guess.session.map { keys.failures(ofSession: $0, ofKey: key) }, keys.failures(ofTokensOfKey: key)]
+                .compactMap { $0 }
+        }
         var failureKeys: [String] = []
         if call.countsGuesses, let account = call.account {
             failureKeys = [knownDevice.map { keys.failures(of: account, on: $0) } ?? keys.failures(of: account)]
         }
-        if let account = call.guessedAccount { failureKeys = [keys.failures(of: account)] }
         if call.budget == .signIn, let shown = call.unknownStep {
             failureKeys += shown.map(keys.failures(ofStep:))
             failureKeys.append(keys.failures(ofStepsFrom: call.clientAddress))

@@ -46,6 +46,16 @@ struct LimitKeys: Sendable {
         code("steps-failures", IPAddress(address)?.ofCustomer.description ?? address)
     }
 
+    /// Guesses by calls with a token of the account's, of whichever session.
+    ///
+    /// - Parameter key: by which the account's failures are counted.
+    func failures(ofTokensOfKey key: String) -> String { code("token-failures", key) }
+
+    /// Guesses by calls with a token of this session.
+    ///
+    /// - Parameter key: by which the account's failures are counted.
+    func failures(ofSession session: String, ofKey key: String) -> String { code("session-failures", key, session) }
+
     /// A key that is like others and counts nothing.
     func padding(of key: String, number: Int) -> String { code("padding", key, String(number)) }
 

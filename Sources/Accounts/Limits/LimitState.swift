@@ -49,10 +49,14 @@ struct LimitState: Sendable {
     // MARK: Calls
 
     /// Counts the call, or says why it is not let through, which counts nothing.
-    mutating func admit(_ counted: [CountedLimit], failures keys: [String], at now: Int64) -> LimitReached? {
+    ///
+    /// - Parameter accounts: what a failure is counted by as well, without a say in whether the call is let through.
+    mutating func admit(
+        _ counted: [CountedLimit], failures keys: [String], accounts: [String] = [], at now: Int64
+    ) -> LimitReached? {
         if let reached = refuse(counted, failures: keys, at: now) { return reached }
         for each in counted { count(each, at: now) }
-        for key in keys { begin(key, at: now) }
+        for key in keys + accounts { begin(key, at: now) }
         return nil
     }
 

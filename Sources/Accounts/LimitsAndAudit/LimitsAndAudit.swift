@@ -222,9 +222,8 @@ extension LimitedCall {
             // A device is proven by a sign-in from it, and counts at a sign-in and for the code of one: other calls may
             // name any.
             device: call.operation.isOfSignIn ? call.device?.deviceID : nil,
-            provenDevice: call.provenDevice, unknownStep: call.unknownStep, clientAddress: call.clientAddress,
-            countsGuesses: call.operation.countsGuesses)
-        guessedAccount = call.guessedUsername.map { Self.user($0, in: call.poolID) }
+            provenDevice: call.provenDevice, unknownStep: call.unknownStep, clientAddress: call.clientAddress)
+        guess = call.guess.map { Guess(account: Self.user($0.username, in: call.poolID), session: $0.session) }
     }
 
     /// The account itself. A name that is typed never is it: else one who types a `sub` would learn of the user's lock.
