@@ -36,6 +36,26 @@ struct ProfileTests {
         #expect(answer.json == expected)
     }
 
+    private static let ownAccountCalls: [(AccountOperation, JSON)] = [
+        (.sessions, .null), (.endSession, .null), (.endOtherSessions, .null),
+        (EmailAttribute.change, ["email": "new@example.com", "current_password": "guess"]),
+        (PhoneAttribute.change, ["phone_number": "+4915112345678", "current_password": "guess"]),
+    ]
+
+    @Test(
+        "A token without the scope of the own account is refused before anything else of the call is looked at",
+        arguments: ownAccountCalls)
+    func scope(operation: AccountOperation, body: JSON) async throws {
+        let (observer, fetcher) = (RecordedCalls(), RecordedFetcher())
+        var request = Fixture.bearer(operation, body)
+        request.identity = Fixture.identity(scopes: ["openid", "email"])
+        let answer = try await Fixture.accounts(fetcher, accountGuard: observer).answer(request)
+        #expect(answer.status == .forbidden)
+        #expect(answer.reason == .cognito(.scopeMissing))
+        #expect(await fetcher.requests.isEmpty)
+        #expect(observer.entries.allSatisfy { $0.call.guess == nil })
+    }
+
     @Test("Without a verified access token of this pool nobody is asked")
     func notOurs() async throws {
         let identities: [VerifiedToken?] = [

@@ -385,6 +385,25 @@ class TestLogout:
         assert answer.status_code == 400 and "location" not in answer.headers
 
 
+class TestScopes:
+    def test_a_token_for_other_scopes_is_not_good_for_the_own_account(self, gateway, app, browser, ledger):
+        tokens = app.redeem(signed_in_code(app, browser, scope="openid email")).json()
+        ledger.note(tokens["access_token"], tokens["refresh_token"])
+        account, token = Account(gateway.port, ledger), tokens["access_token"]
+        # The password is not looked at: 422 would tell whether it is right.
+        address = {"email": "next@example.com", "phone_number": "+4915112345678", "current_password": "Wrong-Horse-1"}
+        calls = [
+            ("GET", "me", None), ("GET", "me/sessions", None), ("DELETE", "me/sessions", None),
+            ("DELETE", "me/sessions/7c1de09b52f84c3ca7b1d0e2f3948576", None),
+            ("POST", "me/email", address), ("POST", "me/phone", address),
+        ]
+        for method, path, body in calls:
+            answer = account.send(method, path, body, token)
+            assert_refusal(answer, 403, "AccessDeniedException")
+            assert 'scope="aws.cognito.signin.user.admin"' in answer.header("www-authenticate"), path
+        assert account.logout(token).status == 204
+
+
 class TestIndependentClient:
     def test_authlib_signs_in_and_refreshes(self, gateway, browser, ledger):
         session = OAuth2Session(

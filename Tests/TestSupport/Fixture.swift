@@ -120,11 +120,11 @@ package enum Fixture {
     }
 
     package static func identity(
-        issuer: String = issuer, tokenUse: TokenUse = .access
+        issuer: String = issuer, tokenUse: TokenUse = .access, scopes: [String] = [UserAttributeRule.scope]
     ) -> VerifiedToken {
         VerifiedToken(
             issuer: issuer, issuerName: "pool", subject: username, tokenUse: tokenUse, clientID: clientID,
-            username: username, email: nil, emailVerified: nil, groups: ["beta"], scopes: [],
+            username: username, email: nil, emailVerified: nil, groups: ["beta"], scopes: scopes,
             expires: now + 3600, issuedAt: now, claims: ["origin_jti": "origin-1"], keyID: "key-1")
     }
 }

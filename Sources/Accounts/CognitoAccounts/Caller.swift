@@ -24,6 +24,18 @@ extension CognitoAccounts {
         return Caller(token: token, identity: identity)
     }
 
+    /// As ``caller(_:)``, for a call that the gateway does itself, or in which it does something before Cognito sees the
+    /// token: it must have the scope that Cognito wants for the user's own account.
+    ///
+    /// - Throws: 403 as for Cognito's own refusal.
+    func callerOfOwnAccount(_ request: AccountRequest) throws(Refusal) -> Caller {
+        let caller = try caller(request)
+        guard caller.identity.scopes.contains(where: { $0.hasSameBytes(as: UserAttributeRule.scope) }) else {
+            throw .scopeMissing(UserAttributeRule.scope, reason: .cognito(.scopeMissing))
+        }
+        return caller
+    }
+
     func checkAccessToken(_ identity: VerifiedToken) throws(Refusal) {
         guard identity.issuer.hasSameBytes(as: settings.issuer), identity.tokenUse == .access else {
             throw .tokenInvalid(

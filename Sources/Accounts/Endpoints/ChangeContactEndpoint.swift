@@ -20,7 +20,8 @@ struct ChangeContactEndpoint<Attribute: ContactAttribute>: AccountEndpoint {
         password = fields.proof(accounts.settings.contactChange)
         metadata = fields.clientMetadata(accounts.settings.choice.metadataKeys)
         try fields.check()
-        caller = try accounts.caller(request)
+        // Before the password is looked at.
+        caller = try accounts.callerOfOwnAccount(request)
         if password != nil { call.guess = PasswordGuess(by: caller.identity) }
     }
 

@@ -17,7 +17,7 @@ struct EndSessionEndpoint: AccountEndpoint {
     private let family: [UInt8]?
 
     init(_ request: AccountRequest, _ accounts: CognitoAccounts, _ call: inout AccountCall) throws(Refusal) {
-        caller = try accounts.caller(request)
+        caller = try accounts.callerOfOwnAccount(request)
         family = request.segment.flatMap(OwnSession.family)
     }
 
@@ -41,7 +41,7 @@ struct EndOtherSessionsEndpoint: AccountEndpoint {
     private let caller: Caller
 
     init(_ request: AccountRequest, _ accounts: CognitoAccounts, _ call: inout AccountCall) throws(Refusal) {
-        caller = try accounts.caller(request)
+        caller = try accounts.callerOfOwnAccount(request)
     }
 
     func perform(

@@ -13,7 +13,7 @@ struct SessionListEndpoint: AccountEndpoint {
     private let caller: Caller
 
     init(_ request: AccountRequest, _ accounts: CognitoAccounts, _ call: inout AccountCall) throws(Refusal) {
-        caller = try accounts.caller(request)
+        caller = try accounts.callerOfOwnAccount(request)
     }
 
     func perform(
