@@ -232,6 +232,26 @@ def test_a_challenge_session_is_sealed_and_good_for_its_own_challenge(account_of
     assert account.answer_challenge(asked, code=code, device_info=device).status == 200
 
 
+def test_a_question_from_before_a_password_reset_signs_nobody_in(account_of, make_pool):
+    pool = make_pool()
+    account = account_of(pool)
+    email, tokens = signed_in_user(account, pool)
+    key = set_up_totp(account, pool, tokens["access_token"])
+    asked = account.login(email, PASSWORD).json()
+    second = int(time.time())
+    # A sign-in in the second of the reset is not meant.
+    wait_until(lambda: int(time.time()) > second, "the next second")
+    assert account.post("forgot-password", {"email": email}).status == 202
+    reset = {"email": email, "code": pool.confirmation_code(email), "new_password": "Newest-Horse-12"}
+    assert account.post("reset-password", reset).status == 204
+    refusal = account.answer_challenge(asked, code=one_time_code(pool, key))
+    assert_refusal(refusal, 401, "NotAuthorizedException")
+    # The new password gets a question that signs in.
+    advance_clock(pool, 30)
+    asked = account.login(email, "Newest-Horse-12").json()
+    assert account.answer_challenge(asked, code=one_time_code(pool, key)).status == 200
+
+
 def test_remember_me_outlasts_the_challenge(account_of, make_pool):
     pool = make_pool()
     account = account_of(pool)

@@ -146,6 +146,19 @@ extension CognitoAccounts {
         }
     }
 
+    /// Whether the sign-ins of a user up to a time have ended.
+    ///
+    /// - Parameters:
+    ///   - time: by this gateway's clock, in seconds since 1970.
+    ///   - claims: of a later access token of the user's.
+    func haveEnded(signInsUntil time: Int64, of claims: JSONObject) -> Bool {
+        var claims = claims
+        // The times of the token are by Cognito's clock.
+        claims["auth_time"] = .number(JSONNumber(time))
+        claims["iat"] = nil
+        return isOnRevocationList(claims)
+    }
+
     /// Whether the revocation list has tokens with these claims. Cognito has given them.
     func isOnRevocationList(_ claims: JSONObject?) -> Bool {
         guard let claims, let subject = claims["sub"]?.stringValue else { return false }

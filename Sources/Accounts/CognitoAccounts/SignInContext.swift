@@ -18,6 +18,8 @@ struct SignInContext: Sendable {
     var credentials: DeviceCredentials?
     /// The authorization code that it is given for.
     var code: RedeemedCode?
+    /// When the questions of this sign-in end, in seconds since 1970, where one was answered that followed on a proof.
+    var questionsEndAt: Int64?
 
     struct RedeemedCode: Sendable {
         /// SHA-256 of the code.
@@ -70,7 +72,8 @@ extension CognitoAccounts {
         let challenge = SealedChallenge(
             name: asked.name, session: session.exposeText(), username: asked.username ?? context.account,
             account: context.account, rememberMe: context.rememberMe,
-            deviceID: context.deviceID, device: context.credentials, expiresAt: now() + SealedChallenge.lifetime)
+            deviceID: context.deviceID, device: context.credentials,
+            expiresAt: context.questionsEndAt ?? now() + SealedChallenge.lifetime)
         return try give(challenge, parameters, request)
     }
 

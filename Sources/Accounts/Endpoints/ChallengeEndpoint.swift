@@ -121,13 +121,29 @@ struct ChallengeEndpoint: AccountEndpoint {
             if error.kind == .unavailable { accounts.leave(stored) } else { await accounts.finish(stored) }
             throw accounts.refusal(of: error, at: .challenge, request)
         }
+        // Before this call itself ends earlier sign-ins.
+        let hasEnded = answer.accessClaims.map { accounts.haveEnded(signInsUntil: asked.provenAt, of: $0) } ?? false
         if challenge == .newPassword {
             let haveEnded = await accounts.endSessions(
                 before: answer.accessClaims, named: asked.account, requestID: request.requestID)
             if haveEnded { await accounts.finish(stored) } else { accounts.leave(stored) }
         }
+        if hasEnded { throw await refuseEnded(answer, accounts, request) }
         context.credentials = response.device
+        // A new password is a proof of its own.
+        context.questionsEndAt = challenge == .newPassword ? nil : asked.expiresAt
         return try await accounts.finish(answer, context, request)
+    }
+
+    /// The refusal of a sign-in that began before all sign-ins of its user were ended: whoever was asked may know an old
+    /// password alone. Nobody gets its tokens.
+    private func refuseEnded(
+        _ answer: AuthenticationAnswer, _ accounts: CognitoAccounts, _ request: AccountRequest
+    ) async -> Refusal {
+        if case .tokens(let result) = answer, let token = result.refreshToken {
+            try? await accounts.revokeAtCognito(token, request)
+        }
+        return AccountRefusals.endedSession(reason: .account(.expiredChallengeSession))
     }
 
     private func cognitoResponse(_ accounts: CognitoAccounts, _ request: AccountRequest) -> Authenticator.Response {

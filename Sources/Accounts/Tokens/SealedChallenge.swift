@@ -18,9 +18,12 @@ struct SealedChallenge: Sendable {
     var deviceID: String?
     /// The credentials with which the device has proven itself before, if the pool tracks devices.
     var device: DeviceCredentials?
-    /// In seconds since 1970.
+    /// In seconds since 1970. All questions that follow on one proof end together.
     var expiresAt: Int64
     var proof = Proof.given
+
+    /// When the proof was given, in seconds since 1970.
+    var provenAt: Int64 { expiresAt - Self.lifetime }
 
     /// The proof that the user has given before the challenge.
     enum Proof: UInt8 {
