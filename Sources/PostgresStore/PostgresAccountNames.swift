@@ -33,4 +33,13 @@ extension PostgresSessions: AccountNameRecords {
             "SELECT subject FROM account_names WHERE pool_id = $1 AND name = $2", [.text(poolID), .text(name)]
         ).first?.text("subject")
     }
+
+    package func subjects(named names: [String], poolID: String) async throws -> [String?] {
+        let rows = try await store.rows(
+            "SELECT name, subject FROM account_names WHERE pool_id = $1 AND name = ANY ($2::text[])",
+            [.text(poolID), .array(names)])
+        var subjects: [String: String] = [:]
+        for row in rows { subjects[try row.text("name")] = try row.text("subject") }
+        return names.map { subjects[$0] }
+    }
 }

@@ -7,6 +7,16 @@ package protocol AccountNameRecords: Sendable {
     func note(_ names: [String], of subject: String, poolID: String, endsAt: Int64) async throws
     /// Nil for a name that nobody has signed in by.
     func subject(named name: String, poolID: String) async throws -> String?
+    /// As ``subject(named:poolID:)``, of several names in their order.
+    func subjects(named names: [String], poolID: String) async throws -> [String?]
+}
+
+extension AccountNameRecords {
+    package func subjects(named names: [String], poolID: String) async throws -> [String?] {
+        var subjects: [String?] = []
+        for name in names { subjects.append(try await subject(named: name, poolID: poolID)) }
+        return subjects
+    }
 }
 
 extension StoredSessions: AccountNameRecords {

@@ -229,6 +229,55 @@ struct AccountLimitsTests {
         #expect(await reached(limits, signIn(device: "phone-1")) == nil)
     }
 
+    @Test("A sign-in to an account whose name differs in case forgets no failures, and its device is not the other's")
+    func otherCase() async throws {
+        let limits = limits(try store())
+        try await succeed(limits, signIn("victim1", device: "phone-1"))
+        let other = signIn("Victim1", device: "phone-2")
+        for _ in 0..<2 {
+            try await fail(limits, signIn("victim1"), times: 2)
+            await limits.succeeded(try await limits.admit(other), other, as: "pool/user/Victim1") { false }
+        }
+        #expect(await reached(limits, signIn("victim1")) == nil)
+        try await fail(limits, signIn("victim1"))
+        for device in [nil, "phone-2", "phone-3"] {
+            #expect(await reached(limits, signIn("victim1", device: device)) == .lockout)
+        }
+        #expect(await reached(limits, signIn("Victim1", device: "phone-1")) == .lockout)
+        #expect(await reached(limits, signIn("victim1", device: "phone-1")) == nil)
+        #expect(await reached(limits, other) == nil)
+    }
+
+    private final class Questions: Sendable {
+        let count = Mutex(0)
+    }
+
+    @Test("Whether nobody else has had the names is asked only where something would be forgotten")
+    func ownsNames() async throws {
+        let limits = limits(try store())
+        let asked = Questions()
+        for failures in [0, 3] {
+            if failures > 0 { try await fail(limits, signIn(), times: failures) }
+            await limits.succeeded(try await limits.admit(signIn()), signIn(), as: "pool/user/ada") {
+                asked.count.withLock { $0 += 1 }
+                return true
+            }
+            #expect(asked.count.withLock { $0 } == (failures > 0 ? 1 : 0))
+        }
+        try await fail(limits, signIn(), times: 4)
+        #expect(await reached(limits, signIn()) == nil)
+    }
+
+    @Test("The keys of devices of names in lower case are those of earlier versions")
+    func deviceKeys() throws {
+        var call = AccountCall(Fixture.login(), poolID: Fixture.poolID)
+        call.account = Fixture.email
+        let account = try #require(LimitedCall(call).account)
+        let keys = LimitKeys(Self.key)
+        #expect(keys.knownDevice("phone-1", of: account) == "-A_b0TK-mbC_8BSo2NRYTA")
+        #expect(keys.failures(of: account, on: "phone-1") == "8TATFNu6hWHFYSTDE3fMnQ")
+    }
+
     @Test("The codes of sign-ins from known devices have a limit that strangers do not use up, and that all share")
     func codesForKnownDevices() async throws {
         let limits = limits(

@@ -77,8 +77,8 @@ struct PasswordChangesTests {
         func identify(_ admission: inout Admission, as username: String?) async -> Int? { nil }
         func end(_ admission: consuming Admission, _ outcome: AccountOutcome) async throws(Refusal) {}
         func refused(_ call: AccountCall, _ outcome: AccountOutcome) async {}
-        func subject(named name: String, poolID: String) async throws -> String? {
-            name == Fixture.email && poolID == Fixture.poolID ? Fixture.username : nil
+        func subjects(named name: String, poolID: String) async throws -> [String] {
+            name == Fixture.email && poolID == Fixture.poolID ? [Fixture.username] : []
         }
     }
 

@@ -11,8 +11,9 @@ struct PasswordGuessTests {
 
     /// A call with a token of a session, and with a current password.
     private func call(of session: String?, account: String = PasswordGuessTests.account) -> LimitedCall {
-        var call = LimitedCall(budget: .account, account: "subject of \(account)", clientAddress: "192.0.2.1")
-        call.guess = LimitedCall.Guess(account: account, session: session)
+        let subject = "subject of \(account)"
+        var call = LimitedCall(budget: .account, account: subject, clientAddress: "192.0.2.1")
+        call.guess = LimitedCall.Guess(account: account, subject: subject, session: session)
         return call
     }
 
@@ -60,7 +61,7 @@ struct PasswordGuessTests {
     func reset() async throws {
         let limits = try await limits()
         try await calls.fail(limits, call(of: "thief"), times: 5)
-        await limits.unlock(account: "ada@example.com")
+        await limits.unlock(account: "ada@example.com", subjects: ["subject of \(Self.account)"])
         #expect(await calls.reached(limits, call(of: "owner")) == nil)
         #expect(await calls.reached(limits, call(of: "thief")) == .lockout)
     }
@@ -79,4 +80,20 @@ struct PasswordGuessTests {
         #expect(await limits.identify(&signIn, calls.signIn(), as: nil) == nil)
         limits.ended(signIn)
     }
+
+    @Test("Names that differ in case have locks of their own, and a right one forgets nothing of the other's")
+    func otherCase() async throws {
+        let limits = try await limits()
+        let other = "pool/user/ADA"
+        try await calls.fail(limits, call(of: "own", account: other), times: 5)
+        #expect(await calls.reached(limits, call(of: "owner")) == nil)
+        clock.advance(seconds: 3600)
+        try await calls.fail(limits, call(of: "owner"), times: 4)
+        let right = call(of: "own", account: other)
+        await limits.succeeded(try await limits.admit(right), right) { false }
+        try await calls.fail(limits, call(of: "owner"))
+        #expect(await calls.reached(limits, call(of: "owner")) == .lockout)
+    }
+
+    private var clock: ManualClock { calls.clock }
 }

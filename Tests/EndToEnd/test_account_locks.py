@@ -173,3 +173,68 @@ def test_guesses_with_a_token_are_bounded_whichever_call_makes_them(start, lock_
         assert account.post("me/email", {"email": new_email(), **right}, each).status == 429
     # They are failures of the account too.
     assert account.login(email, PASSWORD).status == 401
+
+
+@pytest.fixture
+def spelled(start_gateway, run_directory, ledger):
+    """Starts a gateway for a pool that keeps names of different case apart: an account, and how to register one more."""
+    ledger.note(PASSWORD, WRONG, "Newest-Horse-12")
+    changes = {"alias_attributes": ["email"], "users": [], "username_case_sensitive": True}
+    changes |= {"lockout": False, "hourly_limits": False}
+    pool = LocalPool(run_directory, f"spelled-{time.time_ns()}", changes)
+    settings = {"login_with": ["username", "email"], "registration_name": "username"}
+    free = {"address": "unlimited", "account": "unlimited", "global": "unlimited"}
+    gateway = start_gateway(
+        {
+            "sign_in": {"cognito": pool.sign_in_settings("pool", **settings)},
+            "account_limits": {"lockout": LOCKOUT, "sign_in": free, "messages": free, "codes": free},
+        },
+        pool=pool,
+    )
+    account = Account(gateway.port, ledger)
+
+    def register(name: str, email: str) -> None:
+        body = {"username": name, "email": email, "password": PASSWORD}
+        assert account.post("register", body).status == 201
+        code = pool.confirmation_code(email)
+        assert account.post("confirm", {"username": name, "code": code}).status == 204
+
+    yield account, register, pool
+    pool.stop()
+
+
+def sign_in(account: Account, name: str, password: str = PASSWORD, **more) -> raw.Response:
+    return account.post("login", {"username": name, "password": password, **more})
+
+
+def test_an_account_of_another_case_gives_no_more_guesses(spelled):
+    account, register, _ = spelled
+    register("victim1", "victim@example.com")
+    register("Victim1", "mallory@example.com")
+    phone, evil = ({"device_info": {"device_id": f"device-of-{name}", "platform": "ios"}} for name in ("victim", "mallory"))
+    assert sign_in(account, "victim1", **phone).status == 200
+    for round in range(2):
+        assert sign_in(account, "Victim1", **(evil if round else {})).status == 200
+        assert [sign_in(account, "victim1", WRONG).status for _ in range(2)] == [401] * 2
+    assert sign_in(account, "Victim1").status == 200
+    assert sign_in(account, "victim1", WRONG).status == 401
+    assert sign_in(account, "victim1", WRONG).status == sign_in(account, "victim1", WRONG, **evil).status == 429
+    assert sign_in(account, "victim1", **phone).status == 200
+    assert sign_in(account, "Victim1", **evil).status == 200
+
+
+def test_a_reset_ends_the_sessions_of_all_who_have_had_the_name(spelled):
+    account, register, pool = spelled
+    register("victim1", "victim@example.com")
+    stolen = sign_in(account, "victim1").json()
+    register("Victim1", "mallory@example.com")
+    other = sign_in(account, "Victim1").json()
+    second = int(time.time())
+    wait_until(lambda: int(time.time()) > second, "the next second")
+    assert account.post("forgot-password", {"username": "victim1"}).status == 202
+    code = pool.confirmation_code("victim@example.com")
+    reset = {"username": "victim1", "code": code, "new_password": "Newest-Horse-12"}
+    assert account.post("reset-password", reset).status == 204
+    for session in (stolen, other):
+        assert account.me(session["access_token"]).status == 401
+        assert account.refresh(session["refresh_token"]).status == 401

@@ -203,6 +203,9 @@ extension PostgresTests {
             try await records.note([], of: "ada", poolID: "p", endsAt: Self.now)
             #expect(try await records.subject(named: "shared", poolID: "q") == nil)
             #expect(try await records.subject(named: "Shared", poolID: "p") == nil)
+            let names = ["of-eve", "Shared", "shared", "of-eve"]
+            #expect(try await records.subjects(named: names, poolID: "p") == ["eve", nil, "ada", "eve"])
+            #expect(try await records.subjects(named: [], poolID: "p") == [])
             try await records.forget(subject: "ada", poolID: "p")
             #expect(try await records.subject(named: "shared", poolID: "p") == nil)
             #expect(try await records.subject(named: "of-eve", poolID: "p") == "eve")

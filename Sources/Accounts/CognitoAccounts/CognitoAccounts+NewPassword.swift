@@ -125,24 +125,27 @@ extension CognitoAccounts {
         if let subject = claims?["sub"]?.stringValue {
             return try await endSessions(of: subject, sparing: claims?["origin_jti"]?.stringValue, request)
         }
-        guard let name, let subject = try await subject(named: name, request) else { return }
-        try await endSessions(of: subject, sparing: nil, request)
+        guard let name else { return }
+        for subject in try await subjects(named: name, request) {
+            try await endSessions(of: subject, sparing: nil, request)
+        }
     }
 
-    /// The user who has signed in or refreshed by this name; nil where nobody has. The log tells of the latter, since
+    /// The users who have signed in or refreshed by this name, in any case. The log tells where nobody has, since
     /// sessions that the gateway has never seen by this name go on.
-    func subject(named name: String, _ request: AccountRequest) async throws(Refusal) -> String? {
-        guard settings.passwordChanges.endsOtherSessions else { return nil }
-        if let known = try await knownSubject(named: name, request) { return known }
+    func subjects(named name: String, _ request: AccountRequest) async throws(Refusal) -> [String] {
+        guard settings.passwordChanges.endsOtherSessions else { return [] }
+        let known = try await knownSubjects(named: name, request)
+        guard known.isEmpty else { return known }
         logger.notice(
             "a password was set under a name that nobody has signed in with, so no session was ended",
             metadata: ["request_id": "\(request.requestID)", "pool_id": "\(settings.poolID)"])
-        return nil
+        return []
     }
 
-    func knownSubject(named name: String, _ request: AccountRequest) async throws(Refusal) -> String? {
+    func knownSubjects(named name: String, _ request: AccountRequest) async throws(Refusal) -> [String] {
         try await withRecords(request) {
-            try await flow.accountGuard.subject(named: name, poolID: settings.poolID)
+            try await flow.accountGuard.subjects(named: name, poolID: settings.poolID)
         }
     }
 

@@ -6,11 +6,14 @@ internal import Store
 
 /// The changes of passwords that are stored until the sessions from before have ended.
 extension CognitoAccounts {
-    /// A stored change.
+    /// A stored change: one for each user whose it may be.
     struct StoredChange: Sendable {
-        fileprivate var id: [UInt8]
+        fileprivate var ids: [[UInt8]]
         fileprivate var changes: PasswordChanges
     }
+
+    /// Cognito makes a change until then, or not at all.
+    private var latestChange: Int64 { revocationTime() + settings.deadline.components.seconds + 1 }
 
     /// Stores that a user is about to set a new password by a proof of the old one.
     ///
@@ -21,38 +24,61 @@ extension CognitoAccounts {
     func storeChange(
         of subject: String?, sparing own: String?, _ request: AccountRequest
     ) async throws(Refusal) -> StoredChange? {
-        // Cognito makes the change until then, or not at all.
-        let latest = revocationTime() + settings.deadline.components.seconds + 1
-        return try await store(EndedByPassword(subject: subject, spared: own, signedInUntil: latest), request)
+        try await store([EndedByPassword(subject: subject, spared: own, signedInUntil: latestChange)], request)
     }
 
     /// As ``storeChange(of:sparing:_:)``, of a user whose name is known.
     func storeChange(named name: String, _ request: AccountRequest) async throws(Refusal) -> StoredChange? {
         guard settings.passwordChanges.endsOtherSessions, passwordChanges != nil else { return nil }
-        return try await storeChange(of: knownSubject(named: name, request), sparing: nil, request)
+        return try await store(ended(named: name, until: latestChange, request), request)
     }
 
     /// As ``storeChange(named:_:)``, at a sign-in that goes on with the new password.
     func storeChangeAtSignIn(named name: String?, _ request: AccountRequest) async throws(Refusal) -> StoredChange? {
         guard settings.passwordChanges.endsOtherSessions, passwordChanges != nil else { return nil }
-        let subject: String? = if let name { try await knownSubject(named: name, request) } else { nil }
-        return try await store(
-            EndedByPassword(subject: subject, spared: nil, signedInUntil: revocationTime() - 1), request)
+        return try await store(ended(named: name, until: revocationTime() - 1, request), request)
     }
 
-    private func store(_ sessions: EndedByPassword, _ request: AccountRequest) async throws(Refusal) -> StoredChange? {
+    /// The sessions of all users whose name it is, or nobody's: storing these takes as long.
+    private func ended(
+        named name: String?, until latest: Int64, _ request: AccountRequest
+    ) async throws(Refusal) -> [EndedByPassword] {
+        var subjects: [String?] = []
+        if let name { subjects = try await knownSubjects(named: name, request) }
+        if subjects.isEmpty { subjects = [nil] }
+        return subjects.map { EndedByPassword(subject: $0, spared: nil, signedInUntil: latest) }
+    }
+
+    private func store(
+        _ ended: [EndedByPassword], _ request: AccountRequest
+    ) async throws(Refusal) -> StoredChange? {
         guard settings.passwordChanges.endsOtherSessions, let passwordChanges else { return nil }
-        let id = try await withRecords(request) {
-            try await passwordChanges.begin(sessions, poolID: settings.poolID, clientID: settings.clientID)
+        var change = StoredChange(ids: [], changes: passwordChanges)
+        for sessions in ended {
+            do throws(Refusal) {
+                let id = try await withRecords(request) {
+                    try await passwordChanges.begin(sessions, poolID: settings.poolID, clientID: settings.clientID)
+                }
+                change.ids.append(id)
+            } catch {
+                await finish(change)
+                throw error
+            }
         }
-        return StoredChange(id: id, changes: passwordChanges)
+        return change
     }
 
     /// The sessions have ended, or the password was not set.
     func finish(_ change: StoredChange?) async {
         guard let change else { return }
         // In a task of its own: one who hangs up must not have it left over.
-        let removal = Task { try await change.changes.finish(change.id) }
+        let removal = Task {
+            var failure: (any Error)?
+            for id in change.ids {
+                do { try await change.changes.finish(id) } catch { failure = error }
+            }
+            if let failure { throw failure }
+        }
         do {
             try await removal.value
         } catch {
@@ -64,7 +90,7 @@ extension CognitoAccounts {
 
     /// The sessions that could not be ended are left to ``endLeftOverSessions()``.
     func leave(_ change: StoredChange?) {
-        if let change { change.changes.leave(change.id) }
+        for id in change?.ids ?? [] { change?.changes.leave(id) }
     }
 
     /// Ends the sessions of changes that an earlier process, or an earlier call, did not bring to their end.

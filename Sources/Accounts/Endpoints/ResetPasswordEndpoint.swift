@@ -44,17 +44,18 @@ struct ResetPasswordEndpoint: AccountEndpoint {
                 throw error
             }
         }
-        let subject: String?
+        let subjects: [String]
         do {
-            subject = try await accounts.subject(named: email, request)
-            if let subject { try await accounts.endSessions(of: subject, sparing: nil, request) }
+            subjects = try await accounts.subjects(named: email, request)
+            for subject in subjects { try await accounts.endSessions(of: subject, sparing: nil, request) }
         } catch {
             accounts.unansweredChanges.note(reset, of: "reset/\(email)")
             accounts.leave(stored)
             throw error
         }
         await accounts.finish(stored)
-        return .done(subject: subject)
+        // Of several users nobody knows whose password it is.
+        return .done(subject: subjects.count == 1 ? subjects.first : nil)
     }
 
     private func set(_ accounts: CognitoAccounts, _ request: AccountRequest) async throws(Refusal) {

@@ -31,10 +31,11 @@ package protocol AccountGuard: Sendable {
         _ admission: consuming Admission, _ outcome: AccountOutcome
     ) async throws(Refusal) -> JSONObject?
 
-    /// The `sub` of the user whom earlier sign-ins have shown to have a name; nil where nobody has.
-    func subject(named name: String, poolID: String) async throws -> String?
+    /// The `sub` of the user whom earlier sign-ins have shown to have a name; none where nobody has. Several where the
+    /// name, in any case, was several users'.
+    func subjects(named name: String, poolID: String) async throws -> [String]
 
-    /// Called when a refresh has shown whose session it is, so that ``subject(named:poolID:)`` knows the user.
+    /// Called when a refresh has shown whose session it is, so that ``subjects(named:poolID:)`` knows the user.
     func noteNames(of user: AccountUser, poolID: String) async
 
     /// Called for a call that was not admitted.
@@ -49,7 +50,7 @@ extension AccountGuard {
         return nil
     }
 
-    package func subject(named name: String, poolID: String) async throws -> String? { nil }
+    package func subjects(named name: String, poolID: String) async throws -> [String] { [] }
 
     package func noteNames(of user: AccountUser, poolID: String) async {}
 }
@@ -83,16 +84,20 @@ package struct Admission: ~Copyable, Sendable {
     }
 
     /// The user has proven the password.
-    consuming func proven() async {
+    ///
+    /// - Parameter ownsNames: as of ``AccountLimits/succeeded(_:_:as:ownsNames:)``.
+    consuming func proven(ownsNames: @Sendable () async -> Bool) async {
         isOpen = false
-        await limits?.succeeded(limited, LimitedCall(call))
+        await limits?.succeeded(limited, LimitedCall(call), ownsNames: ownsNames)
     }
 
     /// The user has signed in.
     ///
-    /// - Parameter account: the account itself, whatever it was called.
-    consuming func signedIn(as account: String) async {
+    /// - Parameters:
+    ///   - account: the account itself, whatever it was called.
+    ///   - ownsNames: as of ``AccountLimits/succeeded(_:_:as:ownsNames:)``.
+    consuming func signedIn(as account: String, ownsNames: @Sendable () async -> Bool) async {
         isOpen = false
-        await limits?.succeeded(limited, LimitedCall(call), as: account)
+        await limits?.succeeded(limited, LimitedCall(call), as: account, ownsNames: ownsNames)
     }
 }

@@ -5,11 +5,13 @@ internal import Pipeline
 struct PasswordGuess: Sendable {
     /// Cognito's own name for the user.
     var username: String
+    var subject: String
     /// The sign-in that the token is of: its `origin_jti`. Nil in a pool whose tokens have none.
     var session: String?
 
     init(by token: VerifiedToken) {
         username = token.username ?? token.subject
+        subject = token.subject
         session = token.claims["origin_jti"]?.stringValue
     }
 }

@@ -64,17 +64,29 @@ extension AccountLimits {
     /// - Parameters:
     ///   - call: with what has been learnt of it meanwhile.
     ///   - account: the account itself, whatever it was called.
-    package func succeeded(_ admitted: AdmittedCall, _ call: LimitedCall, as account: String? = nil) async {
+    ///   - ownsNames: whether nobody else has had the user's names, in any case; asked where failures would be forgotten.
+    ///     They may be guesses at somebody else, whose name only looks the same: these stay.
+    package func succeeded(
+        _ admitted: AdmittedCall, _ call: LimitedCall, as account: String? = nil,
+        ownsNames: @Sendable () async -> Bool = { true }
+    ) async {
         guard let typed = admitted.failureKeys.first else { return }
         guard !admitted.isUnknownStep else { return await succeededUnknown(admitted, as: account) }
-        var keys = admitted.failureKeys + admitted.accountKeys
+        let isExact = if case .some = call.guess { true } else { admitted.isKnownDevice }
+        var ofNames = isExact ? admitted.accountKeys : admitted.failureKeys + admitted.accountKeys
         if let account, !admitted.isKnownDevice {
             let key = self.keys.failures(of: account)
             note(alias: typed, of: key)
-            if !keys.contains(key) { keys.append(key) }
+            if !ofNames.contains(key) { ofNames.append(key) }
+        }
+        if ofNames.contains(where: hasFailed), await !ownsNames() {
+            let now = now()
+            let begun = (isExact ? [] : admitted.failureKeys) + admitted.accountKeys
+            for key in begun { state.withLock { $0.settle(key, at: now) } }
+            ofNames = []
         }
         do {
-            try await resetFailures(of: keys.filter(forget))
+            try await resetFailures(of: ((isExact ? admitted.failureKeys : []) + ofNames).filter(forget))
             if let account, !admitted.isKnownDevice { try await remember(account, of: typed, admitted) }
             guard let device = call.device, let owner = account ?? call.account else { return }
             guard await isKnown(device, admitted, call) || takesDevice(of: owner) else { return }
@@ -115,9 +127,11 @@ extension AccountLimits {
 
     /// The account's owner has proven otherwise who they are, as by a code that was sent: the account's lock ends, and
     /// guesses by calls with a token were at a password that is gone.
-    func unlock(account: String) async {
+    ///
+    /// - Parameter subjects: the owner, as far as is known.
+    func unlock(account: String, subjects: [String] = []) async {
         let named = forgetAll(calledBy: keys.failures(of: account))
-        let ofTokens = named.dropFirst().map { keys.failures(ofTokensOfKey: $0) }
+        let ofTokens = named.isEmpty ? [] : subjects.map { keys.failures(ofTokensOf: $0) }
         for key in ofTokens { _ = forget(key) }
         do {
             try await resetFailures(of: named + ofTokens)
@@ -151,6 +165,11 @@ extension AccountLimits {
     func note(alias typed: String, of key: String) {
         let now = now()
         state.withLock { $0.note(alias: typed, of: key, endsAt: now / 1000 + Self.aliasLifetime, at: now) }
+    }
+
+    private func hasFailed(_ key: String) -> Bool {
+        let now = now()
+        return state.withLock { $0.hasFailures(key, at: now) }
     }
 
     /// - Returns: whether there was a failure.

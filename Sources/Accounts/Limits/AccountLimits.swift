@@ -162,9 +162,8 @@ package final class AccountLimits: Sendable {
 
     private func failureKeys(of call: LimitedCall, knownDevice: String?) -> [String] {
         if let guess = call.guess {
-            let key = keys.failures(of: guess.account)
-            return [guess.session.map { keys.failures(ofSession: $0, ofKey: key) }, keys.failures(ofTokensOfKey: key)]
-                .compactMap { $0 }
+            let ofSession = guess.session.map { keys.failures(ofSession: $0, of: guess.subject) }
+            return [ofSession, keys.failures(ofTokensOf: guess.subject)].compactMap { $0 }
         }
         var failureKeys: [String] = []
         if call.countsGuesses, let account = call.account {

@@ -41,13 +41,13 @@ package final class AccountNames: Sendable {
     ///   there was none.
     func note(_ user: AccountUser, typed: String?, poolID: String) async {
         let now = now()
-        let names = Set(([typed] + user.provenNames).compactMap { $0 }.map { keys.accountName($0, in: poolID) })
+        let names = Set(user.names(typed: typed).map { keys.accountName($0, in: poolID) })
         let new = stored.withLock { stored in
             names.filter { stored.value(of: $0, at: now).map { !$0.hasSameBytes(as: user.id) } ?? true }.sorted()
         }
         guard !new.isEmpty else { return }
         do {
-            try await records.note(new, of: user.id, poolID: poolID, endsAt: now + Self.lifetime)
+            try await note(new, of: user, typed: typed, poolID: poolID, endsAt: now + Self.lifetime)
             stored.withLock { stored in
                 for name in new { stored.set(user.id, of: name, endsAt: now + Self.interval, at: now) }
             }
@@ -56,16 +56,65 @@ package final class AccountNames: Sendable {
         }
     }
 
-    /// The `sub` of the user who has signed in by a name, or has proven it otherwise; nil where nobody has.
-    func subject(named name: String, poolID: String) async throws -> String? {
-        try await records.subject(named: keys.accountName(name, in: poolID), poolID: poolID)
+    /// Stores whose names these are. Of a name that was another user's, both are stored, and the exact spelling.
+    ///
+    /// - Parameter new: the names' keys.
+    private func note(
+        _ new: [String], of user: AccountUser, typed: String?, poolID: String, endsAt: Int64
+    ) async throws {
+        let known = try await records.subjects(named: new + new.map(keys.otherUser(ofName:)), poolID: poolID)
+        var shared: [String] = []
+        for (index, key) in new.enumerated() {
+            let others = [known[index], known[new.count + index]].map { $0.flatMap { isSame($0, user.id) ? nil : $0 } }
+            guard let other = others[1] ?? others[0] else { continue }
+            shared.append(key)
+            // The one who was displaced first stays, so that a third user displaces nobody.
+            if case .none = others[1] {
+                try await records.note([keys.otherUser(ofName: key)], of: other, poolID: poolID, endsAt: endsAt)
+            }
+        }
+        let exact = user.names(typed: typed).filter { name in
+            let key = keys.accountName(name, in: poolID)
+            return shared.contains { isSame($0, key) }
+        }
+        try await records.note(
+            new + exact.map { keys.accountName(exactly: $0, in: poolID) }, of: user.id, poolID: poolID, endsAt: endsAt)
     }
+
+    /// The `sub` of the users who have signed in by a name, in any case, or have proven it otherwise; the last one who
+    /// has signed in by exactly this one first.
+    func subjects(named name: String, poolID: String) async throws -> [String] {
+        let key = keys.accountName(name, in: poolID)
+        let names = [keys.accountName(exactly: name, in: poolID), key, keys.otherUser(ofName: key)]
+        var subjects: [String] = []
+        for case .some(let subject) in try await records.subjects(named: names, poolID: poolID)
+        where !subjects.contains(where: { isSame($0, subject) }) { subjects.append(subject) }
+        return subjects
+    }
+
+    /// Whether names, in any case, are of one user, and of nobody else before. Where nobody can say, they are not.
+    func areOnly(_ names: [String], of subject: String, poolID: String) async -> Bool {
+        let keys = names.map { self.keys.accountName($0, in: poolID) }
+        do {
+            let found = try await records.subjects(named: keys + keys.map(self.keys.otherUser(ofName:)), poolID: poolID)
+            return found.allSatisfy { $0.map { isSame($0, subject) } ?? true }
+        } catch {
+            report(error)
+            return false
+        }
+    }
+
+    func report(_ error: any Error) {
+        logger.error("users' names cannot be looked up", metadata: ["error": "\(error)"])
+    }
+
+    private func isSame(_ one: String, _ other: String) -> Bool { one.hasSameBytes(as: other) }
 }
 
 extension AccountUser {
-    /// The names that the pool itself has made sure of.
-    fileprivate var provenNames: [String] {
-        var names = [username]
+    /// The name that a sign-in began with, and those that the pool itself has made sure of.
+    func names(typed: String?) -> [String] {
+        var names = [typed, username].compactMap { $0 }
         if emailVerified, let email { names.append(email) }
         if attributes["phone_number_verified"] == true, let phone = attributes["phone_number"]?.stringValue {
             names.append(phone)

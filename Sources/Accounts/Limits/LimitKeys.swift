@@ -46,37 +46,40 @@ struct LimitKeys: Sendable {
         code("steps-failures", IPAddress(address)?.ofCustomer.description ?? address)
     }
 
-    /// Guesses by calls with a token of the account's, of whichever session.
-    ///
-    /// - Parameter key: by which the account's failures are counted.
-    func failures(ofTokensOfKey key: String) -> String { code("token-failures", key) }
+    /// Guesses by calls with a token of the user's, of whichever session.
+    func failures(ofTokensOf subject: String) -> String { code("token-failures", subject) }
 
     /// Guesses by calls with a token of this session.
-    ///
-    /// - Parameter key: by which the account's failures are counted.
-    func failures(ofSession session: String, ofKey key: String) -> String { code("session-failures", key, session) }
+    func failures(ofSession session: String, of subject: String) -> String {
+        code("session-failures", subject, session)
+    }
 
     /// A key that is like others and counts nothing.
     func padding(of key: String, number: Int) -> String { code("padding", key, String(number)) }
 
-    func failures(of account: String, on device: String) -> String {
-        code("device-failures", Self.folded(account), device)
-    }
+    // A device is an account's that goes by exactly this name: a pool may have another one whose name differs in case.
 
-    func knownDevice(_ device: String, of account: String) -> String {
-        code("known-device", Self.folded(account), device)
-    }
+    func failures(of account: String, on device: String) -> String { code("device-failures", account, device) }
+
+    func knownDevice(_ device: String, of account: String) -> String { code("known-device", account, device) }
 
     /// - Parameter key: by which the account's failures are counted.
     func knownDevice(_ device: String, ofKey key: String) -> String { code("known-device-of", key, device) }
 
-    func newDevices(of account: String) -> String { code("new-devices", Self.folded(account)) }
+    func newDevices(of account: String) -> String { code("new-devices", account) }
 
     /// - Parameter name: for sign-in.
     func accountName(_ name: String, in poolID: String) -> String { code("account-name", poolID, Self.folded(name)) }
 
-    /// Cognito takes names in any case for the same one. Spellings that look the same count as one too.
-    private static func folded(_ account: String) -> String { account.composed.foldedCase }
+    /// A name in exactly this spelling.
+    func accountName(exactly name: String, in poolID: String) -> String { code("account-name-exact", poolID, name) }
+
+    /// Another user of a name than the last one.
+    func otherUser(ofName key: String) -> String { code("account-name-other", key) }
+
+    /// Pools take names in any case for the same one, unless they are case-sensitive. Spellings that look the same count
+    /// as one too: nobody gets more guesses by them.
+    static func folded(_ account: String) -> String { account.composed.foldedCase }
 
     /// Parts are told apart by their lengths: no two lists give one text.
     private func code(_ parts: String...) -> String {

@@ -131,6 +131,8 @@ struct LimitState: Sendable {
         return known
     }
 
+    mutating func hasFailures(_ key: String, at now: Int64) -> Bool { (failures(of: key, at: now)?.count ?? 0) > 0 }
+
     /// An attempt that was admitted has come to its end.
     mutating func settle(_ key: String, at now: Int64) {
         guard let policy = settings.lockout, var known = failures(of: key, at: now) else { return }

@@ -21,8 +21,9 @@ package struct LimitedCall: Sendable {
     /// A guess at the password of an account by a call with a token of the account's. Strangers have none: it has locks
     /// of its own, which no failed sign-in reaches. A wrong one is a failure of the account all the same.
     struct Guess: Sendable {
-        /// The account itself.
+        /// The account itself, and its user's `sub` in the pool, which no other account's looks like.
         var account: String
+        var subject: String
         /// The sign-in that the token is of, where it says so.
         var session: String?
     }

@@ -43,8 +43,8 @@ struct LimitsAndAudit: AccountGuard {
         return await limits.identify(&admission.limited, LimitedCall(call), as: account)?.retryAfter
     }
 
-    func subject(named name: String, poolID: String) async throws -> String? {
-        try await names.subject(named: name, poolID: poolID)
+    func subjects(named name: String, poolID: String) async throws -> [String] {
+        try await names.subjects(named: name, poolID: poolID)
     }
 
     func noteNames(of user: AccountUser, poolID: String) async {
@@ -113,20 +113,39 @@ struct LimitsAndAudit: AccountGuard {
         switch outcome {
         case .signedIn(let user):
             await names.note(user, typed: call.account, poolID: call.poolID)
-            await admission.signedIn(as: LimitedCall.user(user.username, in: call.poolID))
+            await admission.signedIn(as: LimitedCall.user(user.username, in: call.poolID)) { [names] in
+                await names.areOnly(user.names(typed: call.account), of: user.id, poolID: call.poolID)
+            }
         case .refused(let error, let reason) where reason.isGuess(refusedWith: error):
             return await admission.failed()
         // Forgotten when the user signs in. A challenge of several questions looks the same.
         case .challenged where call.wasAnsweredWrong, .refused where call.wasAnsweredWrong:
             return await admission.failed()
-        case .succeeded where call.operation.effect == .passwordChanged: await admission.proven()
+        case .succeeded where call.operation.effect == .passwordChanged:
+            await admission.proven { [names] in
+                guard let guess = call.guess else { return true }
+                return await names.areOnly([guess.username], of: guess.subject, poolID: call.poolID)
+            }
         case .succeeded where call.operation.effect == .passwordReset:
             _ = consume admission
-            // The code was sent to the user, so its holder is the user.
-            if let account = LimitedCall.account(of: call) { await limits.unlock(account: account) }
+            await unlock(call)
         case .succeeded, .givenAgain, .shown, .changed, .forwarded, .challenged, .refused: break
         }
         return false
+    }
+
+    /// The code of a reset was sent to the user, so its holder is the user; of a name that several users have had, nobody
+    /// knows which of them.
+    private func unlock(_ call: AccountCall) async {
+        guard let name = call.account, let account = LimitedCall.account(of: call) else { return }
+        let subjects: [String]
+        do {
+            subjects = try await names.subjects(named: name, poolID: call.poolID)
+        } catch {
+            return names.report(error)
+        }
+        guard subjects.count <= 1 else { return }
+        await limits.unlock(account: account, subjects: subjects.map { LimitedCall.subject($0, in: call.poolID) })
     }
 }
 
@@ -223,7 +242,11 @@ extension LimitedCall {
             // name any.
             device: call.operation.isOfSignIn ? call.device?.deviceID : nil,
             provenDevice: call.provenDevice, unknownStep: call.unknownStep, clientAddress: call.clientAddress)
-        guess = call.guess.map { Guess(account: Self.user($0.username, in: call.poolID), session: $0.session) }
+        guess = call.guess.map { guess in
+            Guess(
+                account: Self.user(guess.username, in: call.poolID),
+                subject: Self.subject(guess.subject, in: call.poolID), session: guess.session)
+        }
     }
 
     /// The account itself. A name that is typed never is it: else one who types a `sub` would learn of the user's lock.
@@ -231,11 +254,14 @@ extension LimitedCall {
     /// - Parameter username: Cognito's own name for the user.
     static func user(_ username: String, in poolID: String) -> String { "\(poolID)/user/\(username)" }
 
-    /// Two pools may have users of one name.
+    static func subject(_ subject: String, in poolID: String) -> String { "\(poolID)/subject/\(subject)" }
+
+    /// Two pools may have users of one name. The pool's id is folded, so that a name in lower case is its own folded form:
+    /// devices of it are known by what they were stored by before names counted exactly.
     static func account(of call: AccountCall) -> String? {
-        if let account = call.account { return "\(call.poolID)/account/\(account)" }
+        if let account = call.account { return "\(LimitKeys.folded(call.poolID))/account/\(account)" }
         if let token = call.tokenDigest { return "\(call.poolID)/token/\(token)" }
-        return call.subject.map { "\(call.poolID)/subject/\($0)" }
+        return call.subject.map { Self.subject($0, in: call.poolID) }
     }
 }
 
