@@ -497,6 +497,20 @@ def test_an_account_that_is_gone_is_gone_here(gateway, app, apple, user, kind):
     assert len(wait_until(lambda: gateway.audit_log("user_deleted"), "the audit log")) == 1
 
 
+@pytest.mark.parametrize("kind", ["consent-revoked", "account-delete"])
+def test_an_identity_token_from_before_a_notification_begins_no_session(gateway, app, apple, user, kind):
+    app.signed_in(user)
+    older = app.body(user)
+    second = int(time.time())
+    wait_until(lambda: int(time.time()) > second, "the next second")
+    assert notified(app, apple.event(kind, user, send=False)["payload"]).status == 200
+    refused = app.post("apple", older)
+    assert_refusal(refused, 401, "NotAuthorizedException")
+    assert gateway.access_line(refused.header("x-request-id"))["denial_reason"] == "token-revoked"
+    if kind == "consent-revoked":
+        app.signed_in(user)
+
+
 def test_an_address_that_mail_does_not_reach(app, apple, user):
     token = app.signed_in(user)["token"]
 

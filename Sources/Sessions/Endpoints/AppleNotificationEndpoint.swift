@@ -32,6 +32,7 @@ struct AppleNotificationEndpoint: AccountEndpoint {
             return Self.taken
         }
         let sessions = try endpoints.ownSessions()
+        try await endpoints.refuseIdentityTokens(before: notification, requestID: request.requestID)
         let user = try await apple.withRecords(request) {
             try await sessions.users.user(issuer: apple.issuer.issuer, subject: notification.subject)
         }
@@ -117,6 +118,22 @@ extension AppleSignIn {
 }
 
 extension SessionEndpoints {
+    /// Identity tokens from before a withdrawal, or the end of an account, begin no session, whoever still has one: also
+    /// of a user who is not known yet. A user who consents again within the same second may sign in.
+    fileprivate func refuseIdentityTokens(
+        before notification: AppleNotification, requestID: String
+    ) async throws(Refusal) {
+        let latest: Int64
+        switch notification.event {
+        case .consentRevoked: latest = notification.occurredAt - 1
+        case .accountDeleted: latest = notification.occurredAt
+        case .emailDisabled, .emailEnabled, .unknown: return
+        }
+        try await ownSessions().refuseIdentityTokens(
+            of: notification.subject, by: apple.issuer.issuer, issuedUntil: latest,
+            until: notification.occurredAt + apple.settings.maximumTokenAge + apple.issuer.skew, requestID: requestID)
+    }
+
     /// Apple's tokens for the user are void. The notification may be late: consent given since then goes on. All sessions
     /// until then end, since none has its app.
     ///

@@ -90,6 +90,7 @@ extension AppleSignIn {
         _ body: AppleSignInBody, _ proven: Proven, _ sessions: UserSessions, _ request: AccountRequest
     ) async throws(Refusal) -> AccountAnswer {
         let identity = proven.identity
+        guard !sessions.refuses(identityToken: proven.token) else { throw Self.ended }
         var refreshToken: Secret?
         if let code = body.authorizationCode, let grants {
             try await refuseUsed(proven.proof, request)
@@ -105,6 +106,11 @@ extension AppleSignIn {
                 }
             }
             let begun = try await sessions.begin(signIn, requestID: request.requestID)
+            // Apple's notification may have come meanwhile, and has not found this session.
+            guard !sessions.refuses(identityToken: proven.token) else {
+                await sessions.takeBack(begun, requestID: request.requestID)
+                throw Self.ended
+            }
             var answer = AccountAnswer.showing(
                 settings.shown(begun.user), subject: begun.user.id, outcome: .signedIn(begun.user.account)
             ) { user in
@@ -117,6 +123,9 @@ extension AppleSignIn {
             throw error.error == .notAuthorized ? AppleSignInError.refusal(reason: error.reason) : error
         }
     }
+
+    /// The user has withdrawn the consent, or is gone, since Apple issued the identity token.
+    private static var ended: Refusal { AppleSignInError.refusal(reason: .token(.revoked)) }
 
     private func signIn(
         of identity: AppleIdentity, _ proof: UserSignIn.Proof, _ body: AppleSignInBody

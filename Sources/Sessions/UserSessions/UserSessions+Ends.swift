@@ -135,6 +135,33 @@ extension UserSessions {
         try await revoke([.subject(userID, before: .max)], meaning: stored, requestID)
     }
 
+    /// From now on no session begins by identity tokens of a user's that were issued up to a time.
+    ///
+    /// - Parameters:
+    ///   - issuer: of the identity tokens.
+    ///   - endsAt: when they would be too old anyway.
+    func refuseIdentityTokens(
+        of subject: String, by issuer: String, issuedUntil time: Int64, until endsAt: Int64, requestID: String
+    ) async throws(Refusal) {
+        guard endsAt > now(), Revocation.isValue(subject) else { return }
+        do {
+            try await revocations.revoke([Revocation(issuer: issuer, .subject(subject, before: time), endsAt: endsAt)])
+        } catch {
+            logger.error(
+                "identity tokens could not be put on the revocation list",
+                metadata: ["request_id": "\(requestID)", "error": "\(error)"])
+            throw Self.notRevoked
+        }
+    }
+
+    /// Whether no session begins by an identity token any more. It is as old as its issue: the user may have proven
+    /// themselves to the provider long before.
+    func refuses(identityToken token: VerifiedToken) -> Bool {
+        var token = token
+        token.claims["auth_time"] = nil
+        return revocations.current.isRevoked(token)
+    }
+
     /// Puts sessions on the revocation list for as long as any of their tokens is good for anything: also those that
     /// were made when the settings gave them a longer life.
     func revoke(

@@ -57,6 +57,45 @@ struct AppleNotificationEffectTests {
         #expect(try await world.revocations().isEmpty)
     }
 
+    // MARK: Identity tokens
+
+    @Test(
+        "An identity token from before a withdrawal or the end of the account begins no session, a later one does",
+        arguments: ["consent-revoked", "account-delete"], [true, false])
+    func olderIdentityTokens(event: String, isKnown: Bool) async throws {
+        let world = try World()
+        let jti: (String) -> [(String, JSON?)] = { [("jti", .string($0))] }
+        if isKnown { #expect(try await world.signIn(Apple.identityToken(jti("first"))).status == .ok) }
+        #expect(try await Self.notify(world, ["type": .string(event)]).status == .ok)
+        let refused = try await world.signIn(Apple.identityToken(jti("older")))
+        #expect(refused.status == .unauthorized && refused.reason == .token(.revoked))
+        #expect(try await (world.user() == nil) == (event == "account-delete" || !isKnown))
+        world.fixture.pass(1)
+        let later = JSON.number(JSONNumber(Apple.now + 1))
+        // The user may have signed in to Apple long before.
+        let earlier = JSON.number(JSONNumber(Apple.now))
+        let claims: [(String, JSON?)] = [("jti", "later"), ("iat", later), ("auth_time", earlier)]
+        #expect(try await world.signIn(Apple.identityToken(claims)).status == .ok)
+    }
+
+    @Test("Another user's identity token is none that a notification means, and an event about an address means none")
+    func otherIdentityTokens() async throws {
+        for (event, subject) in [("email-disabled", Apple.subject), ("consent-revoked", "somebody.else")] {
+            let world = try World()
+            #expect(try await Self.notify(world, ["type": .string(event)]).status == .ok)
+            let token = try Apple.identityToken([("sub", .string(subject))])
+            #expect(try await world.signIn(token).status == .ok, "\(event)")
+        }
+    }
+
+    @Test("A withdrawal that is told after every older token is too old anyway is not noted")
+    func lateNotification() async throws {
+        let world = try World()
+        let time = JSON.number(JSONNumber(Apple.now - 3600))
+        #expect(try await Self.notify(world, ["type": "consent-revoked", "event_time": time]).status == .ok)
+        #expect(world.fixture.revocations.all.isEmpty)
+    }
+
     // MARK: Addresses
 
     private static let relay = "relay@privaterelay.appleid.com"
