@@ -238,3 +238,23 @@ def test_a_reset_ends_the_sessions_of_all_who_have_had_the_name(spelled):
     for session in (stolen, other):
         assert account.me(session["access_token"]).status == 401
         assert account.refresh(session["refresh_token"]).status == 401
+
+
+def test_registrations_under_many_names_do_not_fill_one_mailbox(start_gateway, run_directory, ledger):
+    ledger.note(PASSWORD)
+    changes = {"alias_attributes": ["email", "phone_number"], "users": [], "hourly_limits": False}
+    pool = LocalPool(run_directory, f"names-{time.time_ns()}", changes)
+    cognito = pool.sign_in_settings("pool", login_with=["username", "email"], registration_name="username")
+    # An address of a client's is counted once for each registration, whatever is in it.
+    limits = {"messages": {"address": "9/1h", "account": "5/1h", "global": "unlimited"}}
+    account = Account(start_gateway({"sign_in": {"cognito": cognito}, "account_limits": limits}, pool=pool).port, ledger)
+
+    def register(number: int, email: str, **more) -> int:
+        body = {"username": f"bot{number}", "email": email, "password": PASSWORD, **more}
+        return account.post("register", body).status
+
+    assert [register(number, "victim@example.com") for number in range(7)] == [201] * 5 + [429] * 2
+    assert register(7, "other@example.com", phone_number="+4915112345678") == 201
+    assert register(8, "third@example.com") == 201
+    assert register(9, "fourth@example.com") == 429
+    pool.stop()

@@ -192,11 +192,15 @@ package struct DirectCognitoCalls: Sendable {
             account: admission.call.account, pool: read.pool, calls: self, requestID: request.requestID)
     }
 
-    /// Counts the code that a step of a sign-in may send. Any other call is counted as the message itself.
+    /// Counts the code that a step of a sign-in may send, and those to the addresses of a registration. Any other call
+    /// is counted as the message itself.
     private func countMessage(of step: TranslatedCall, _ call: AccountCall) async throws(DirectCognitoRefusal) {
-        guard call.operation.budget == .signIn, step.maySendCode else { return }
-        let isForNewAddress = (step.input["ChallengeName"]?.stringValue).hasSameBytes(as: "MFA_SETUP")
         do throws(Refusal) {
+            if call.operation == .register {
+                for address in step.registeredAddresses { try await flow.countMessage(to: address, call) }
+            }
+            guard call.operation.budget == .signIn, step.maySendCode else { return }
+            let isForNewAddress = (step.input["ChallengeName"]?.stringValue).hasSameBytes(as: "MFA_SETUP")
             try await flow.countMessage(call, isForNewAddress: isForNewAddress)
         } catch {
             throw DirectCognitoRefusal(error)

@@ -32,6 +32,7 @@ struct RegisterEndpoint: AccountEndpoint {
     func perform(
         _ accounts: CognitoAccounts, _ request: AccountRequest, _ admission: inout Admission
     ) async throws(Refusal) -> AccountAnswer {
+        for address in addresses { try await accounts.flow.countMessage(to: address, admission.call) }
         let username = name.username?.text ?? Hexadecimal.encode(accounts.random(16))
         var input = accounts.app.input(username: username)
         input["Password"] = .string(password.exposeText())
@@ -59,6 +60,12 @@ struct RegisterEndpoint: AccountEndpoint {
         let delivery = hasDelivery ? CodeDelivery(output, account: name.address).json : .null
         let body: JSONObject = ["user_id": .string(id), "confirmed": .bool(isConfirmed), "delivery": delivery]
         return AccountAnswer(.created, adding(username, accounts, to: body), subject: id)
+    }
+
+    /// Those that a code may go to, other than the name that the call is counted by.
+    private var addresses: [String] {
+        (name.attributes + attributes).filter { $0.name.isOne(of: ["email", "phone_number"]) }.map(\.value)
+            .filter { !$0.foldedCase.hasSameBytes(as: name.account.foldedCase) }
     }
 
     /// The answer for an address that is free and for one that is taken. It has nothing of Cognito's in it: neither the

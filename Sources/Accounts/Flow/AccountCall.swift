@@ -39,6 +39,8 @@ package struct AccountCall: Sendable {
     /// Digests of a direct sign-in step whose owner the gateway does not know: only the client says that it is
     /// ``account``'s. Nil for all other calls.
     var unknownStep: [String]?
+    /// Whether it is a message of a call that counts as well: it counts for its account alone.
+    var isFurtherMessage = false
     /// Whether the answer to a challenge was wrong, though the outcome does not say so: a pool's own challenge is asked
     /// again then, or its trigger fails.
     var wasAnsweredWrong = false

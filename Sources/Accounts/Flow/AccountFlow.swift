@@ -68,6 +68,13 @@ package struct AccountFlow: Sendable {
         try await accountGuard.end(admission, .succeeded)
     }
 
+    /// Counts a message to an address that a call names beside its account, for this address alone.
+    func countMessage(to address: String, _ call: AccountCall) async throws(Refusal) {
+        var message = call
+        (message.account, message.isFurtherMessage) = (address, true)
+        try await countMessage(message, isForNewAddress: true)
+    }
+
     private func admit<Failure: AccountFailure>(
         _ call: AccountCall, _ type: Failure.Type
     ) async throws(Failure) -> Admission {

@@ -238,7 +238,7 @@ package final class AccountLimits: Sendable {
         if let limit = limits.account, let account = call.account {
             counted.append(CountedLimit(.account, key(of: account, on: knownDevice, budget, limit), limit))
         }
-        if let limit = limits.global, knownDevice == nil {
+        if let limit = limits.global, knownDevice == nil, !call.isOfAccountOnly {
             counted.append(CountedLimit(.global, keys.global(budget, limit), limit))
         }
         return counted
@@ -254,7 +254,8 @@ package final class AccountLimits: Sendable {
     }
 
     private func addressLimit(_ call: LimitedCall, _ settings: AccountLimitSettings) -> CountedLimit? {
-        settings[call.budget].address.map {
+        guard !call.isOfAccountOnly else { return nil }
+        return settings[call.budget].address.map {
             CountedLimit(.address, keys.address(call.clientAddress, call.budget, $0), $0)
         }
     }

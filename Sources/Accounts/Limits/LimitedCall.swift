@@ -15,6 +15,9 @@ package struct LimitedCall: Sendable {
     var unknownStep: [String]?
     /// An IPv4 or IPv6 literal.
     package var clientAddress: String
+    /// Whether it counts for its account alone, because it belongs to a call that counts as well.
+    var isOfAccountOnly = false
+
     /// Nil for all but a call that shows a current password beside a token.
     var guess: Guess?
 

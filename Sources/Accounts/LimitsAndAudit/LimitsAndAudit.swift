@@ -242,6 +242,7 @@ extension LimitedCall {
             // name any.
             device: call.operation.isOfSignIn ? call.device?.deviceID : nil,
             provenDevice: call.provenDevice, unknownStep: call.unknownStep, clientAddress: call.clientAddress)
+        isOfAccountOnly = call.isFurtherMessage
         guess = call.guess.map { guess in
             Guess(
                 account: Self.user(guess.username, in: call.poolID),

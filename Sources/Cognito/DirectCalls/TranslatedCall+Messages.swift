@@ -30,6 +30,16 @@ extension TranslatedCall {
         }
     }
 
+    /// The addresses in a registration that a code may go to, other than the name that it is counted by: one of each
+    /// kind, as Cognito takes no more.
+    package var registeredAddresses: [String] {
+        let attributes = input["UserAttributes"]?.arrayValue ?? []
+        let addresses = ["email", "phone_number"].compactMap { kind in
+            attributes.first { ($0["Name"]?.stringValue).hasSameBytes(as: kind) }?["Value"]?.stringValue
+        }
+        return addresses.filter { !$0.foldedCase.hasSameBytes(as: (account ?? "").foldedCase) }
+    }
+
     private static func sendsCode(_ factor: JSON?) -> Bool {
         factor?.stringValue.map { !silentFactors.contains(ExactText($0)) } ?? false
     }
