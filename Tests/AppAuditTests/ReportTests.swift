@@ -32,6 +32,22 @@ struct ReportTests {
         #expect(!later.isGood(failingOn: .error))
     }
 
+    @Test("Baselines and reports of JSON are no files of the app, wherever they are")
+    func ownDocuments() async throws {
+        let found = try await report("let pool = \"eu-central-1_AbCdEfGhI\"\n")
+        #expect(found.findings.map(\.rule) == [.userPoolID])
+        let baseline = Baseline.text(of: found)
+        let tree = try TemporaryTree()
+        try tree.write("known.json", Data(baseline.encoded()))
+        try tree.write("Reports/audit.json", Data(found.json(path: ".", failingOn: .error).encoded()))
+        let audited = try await Audit().run(tree.url.path)
+        #expect(audited.findings.isEmpty && audited.filesRead == 0)
+        // Another program's findings are configuration of the app.
+        let other = String(decoding: baseline.encoded(), as: UTF8.self).replacing("fingerprint", with: "id")
+        try tree.write("other.json", Data(other.utf8))
+        #expect(try await Audit().run(tree.url.path).findings.map(\.path) == ["other.json"])
+    }
+
     @Test(
         "A file that is no baseline is refused",
         arguments: ["", "[]", "{}", #"{"version": 1}"#, #"{"version": 1, "findings": [{}]}"#])

@@ -155,6 +155,22 @@ def test_a_baseline_leaves_new_findings_only(app, tmp_path):
     assert [len(each["suppressions"]) for each in results] == [0, 1, 1, 1]
 
 
+def test_the_audits_own_files_may_lie_in_the_tree(app):
+    """As docs/audit-app.md shows it: the baseline is committed beside the sources."""
+
+    def audit(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [str(binary()), "audit-app", *arguments, "."]
+        return subprocess.run(command, cwd=app, env=os.environ, capture_output=True, text=True, timeout=60)
+
+    write(app / "Host.swift", HOST)
+    for _ in range(2):
+        assert audit("--write-baseline", "audit-known.json").returncode == 0
+        result = audit("--fail-on", "warning", "--baseline", "audit-known.json")
+        assert (result.returncode, result.stdout) == (0, "4 files read: 0 errors, 0 warnings, 0 notes; 4 known\n")
+    write(app / "report.json", audit("--json").stdout)
+    assert audit("--fail-on", "warning", "--baseline", "audit-known.json").returncode == 0
+
+
 def test_ignored_files_are_counted_and_read_if_asked_for(app):
     write(app / ".gitignore", "amplifyconfiguration.json\n")
     write(app / "amplifyconfiguration.json", "{}\n")

@@ -45,11 +45,18 @@ struct FileAudit: Sendable {
     ) -> Outcome {
         switch reader.finish() {
         case .content(let content):
-            findings(in: content, path: path, isShipped: isShipped, scanner).map { .read($0) } ?? .unread(.tooManyNames)
+            outcome(of: content, findings(in: content, path: path, isShipped: isShipped, scanner))
         case .irrelevant: .irrelevant
         case .tooLarge: .unread(.tooLarge)
         case .damaged: .unread(.damaged)
         }
+    }
+
+    /// - Parameter findings: nil if there are too many names to look at.
+    private static func outcome(of content: Content, _ findings: [Finding]?) -> Outcome {
+        guard findings?.isEmpty != true else { return .read([]) }
+        if content.language == .json, AuditDocument.isOne(content.bytes) { return .irrelevant }
+        return findings.map { .read($0) } ?? .unread(.tooManyNames)
     }
 
     private static func findings(
