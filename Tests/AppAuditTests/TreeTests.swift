@@ -118,6 +118,21 @@ struct TreeTests {
         #expect(one.findings.map(\.path) == ["A.swift"])
     }
 
+    @Test(
+        "A pool's id in the name of Amplify's session, which the app takes over, is no finding",
+        arguments: [
+            ("amplify.eu-central-1_AbCdEfGhI.session", 0),
+            ("amplify.eu-central-1_AbCdEfGhI.eu-central-1:7c9e6679-7425-40de-944b-e07fc1f90ae7.session", 0),
+            ("amplify.eu-central-1_AbCdEfGhI.sessions", 1), ("app.eu-central-1_AbCdEfGhI.session", 1),
+            ("amplify. eu-central-1_AbCdEfGhI.session", 1), ("eu-central-1_AbCdEfGhI", 1),
+            ("eu-central-1:7c9e6679-7425-40de-944b-e07fc1f90ae7", 1),
+        ])
+    func sessionOfAmplify(name: String, count: Int) async throws {
+        let tree = try TemporaryTree(["A.swift": "let account = \"\(name)\"\n"])
+        let findings = try await Audit().run(tree.url.path).findings
+        #expect(findings.count == count, "\(findings.map(\.name))")
+    }
+
     @Test("A custom domain is found where it is a host")
     func domains() async throws {
         let tree = try TemporaryTree([

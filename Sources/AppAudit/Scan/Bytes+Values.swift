@@ -23,6 +23,17 @@ extension [UInt8] {
         }
     }
 
+    /// Whether an id is part of a name under which Amplify stores a session. An app names it to take the session over:
+    /// `amplify.POOL.session`, with an identity pool `amplify.POOL.IDENTITY-POOL.session`.
+    func isOfAmplifySession(_ id: Range<Int>) -> Bool {
+        func isOfName(_ byte: UInt8) -> Bool { isWord(byte) || ".:-".utf8.contains(byte) }
+        var (start, end) = (id.lowerBound, id.upperBound)
+        while start > 0, id.lowerBound - start < 100, isOfName(self[start - 1]) { start -= 1 }
+        while end < count, end - id.upperBound < 100, isOfName(self[end]) { end += 1 }
+        let ending = Array(".session".utf8)
+        return containsFolded(Array("amplify.".utf8), in: start..<id.lowerBound) && has(ending, at: end - ending.count)
+    }
+
     /// Whether a value for a client secret stands behind its name.
     ///
     /// - Parameter hasEvidence: whether the file is about Cognito; without it, only text like Cognito's secrets counts.

@@ -33,11 +33,16 @@ struct SignatureMatch {
         case .wholeString:
             guard bytes.isQuoted(range) else { return nil }
         case .poolID:
-            guard let end = bytes.endOfPoolID(from: range.upperBound, isPacked: file.isPacked) else { return nil }
+            guard let end = bytes.endOfPoolID(from: range.upperBound, isPacked: file.isPacked),
+                !bytes.isOfAmplifySession(range.lowerBound..<end)
+            else { return nil }
             name = Self.text(bytes, range.lowerBound..<end)
         case .identityPoolID:
-            guard bytes.isUUID(at: range.upperBound, isPacked: file.isPacked) else { return nil }
-            name = Self.text(bytes, range.lowerBound..<range.upperBound + 36)
+            let end = range.upperBound + 36
+            guard bytes.isUUID(at: range.upperBound, isPacked: file.isPacked),
+                !bytes.isOfAmplifySession(range.lowerBound..<end)
+            else { return nil }
+            name = Self.text(bytes, range.lowerBound..<end)
         case .plistKey:
             guard file.role.isPropertyList, let key = bytes.plistKey(around: range) else { return nil }
             name = Self.text(bytes, key)
