@@ -54,6 +54,49 @@ def test_words_for_what_does_not_exist_are_an_error(reference):
             reasons.pages(reference, changed)
 
 
+@pytest.mark.parametrize("description", ["", "Required", "Required.", "A section can replace true:"])
+def test_a_key_without_a_meaning_is_an_error(description):
+    sys.path.insert(0, str(REPOSITORY / "docs"))
+    from generator import configuration, markdown
+
+    schema = json.loads((REPOSITORY / "Config" / "gatehouse.schema.json").read_text())
+    configuration.pages(schema)
+    schema["properties"]["routes"]["items"]["properties"]["upstream"]["description"] = description
+    with pytest.raises(markdown.Mismatch):
+        configuration.pages(schema)
+
+
+@pytest.mark.parametrize(
+    ("text", "page"),
+    [
+        ("Its paths: apple, apple/nonce", "Its paths: apple, apple/nonce"),
+        ("JSON lines: gatehouse, ecs", "JSON lines: gatehouse, ecs"),
+        ("with mode: translate alone", "with `mode: translate` alone"),
+        ("for remember_me: false", "for `remember_me: false`"),
+    ],
+)
+def test_a_key_and_its_value_are_code(text, page):
+    sys.path.insert(0, str(REPOSITORY / "docs"))
+    from generator import markdown
+
+    assert markdown.plain(text) == page
+
+
+@pytest.mark.parametrize(
+    ("description", "meaning"),
+    [
+        ("Required: the name of an issuer", "The name of an issuer."),
+        ("Required, at most 16", "At most 16."),
+        ("Required: postgresql://ROLE@HOST", "postgresql://ROLE@HOST."),
+    ],
+)
+def test_the_meaning_of_a_required_key_begins_with_its_subject(description, meaning):
+    sys.path.insert(0, str(REPOSITORY / "docs"))
+    from generator import configuration
+
+    assert configuration.key_row("a", "b", {"type": "string", "description": description}, True)[-1] == meaning
+
+
 def test_the_fields_of_the_gateways_own_log_are_those_of_the_code():
     code = "".join(path.read_text() for path in (REPOSITORY / "Sources").rglob("*.swift") if "LocalPool" not in path.parts)
     texts, numbers = set(re.findall(r'"([a-z_]+)": "\\\(', code)), set(re.findall(r'"([a-z_]+)": \.stringConvertible\(', code))

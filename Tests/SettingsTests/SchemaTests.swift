@@ -21,6 +21,10 @@ struct SchemaTests {
         for (path, entry) in recorder.entries {
             let isTyped = entry.isSection || entry.isList || entry.names != nil || !entry.scalars.isEmpty
             #expect(isTyped, "nothing reads \(path)")
+            for key in entry.keys {
+                let inner = path.isEmpty ? key : "\(path).\(key)"
+                #expect(recorder.entries[inner] != nil, "nothing reads \(inner)")
+            }
         }
         // Those that only some profiles or forms have.
         for path in [

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 
-from .markdown import heading, page, plain, sentence, table, wrapped
+from .markdown import Mismatch, heading, page, plain, sentence, table, wrapped
 
 SOURCE = "`gatehouse schema`"
 # Each page with its top-level keys.
@@ -176,7 +176,10 @@ def own_description(value) -> tuple[str, str]:
 def key_row(path: str, name: str, value, is_required: bool) -> list[str]:
     text, kind = own_description(value)
     if is_required:
-        text = re.sub(r"^Required[:.;]?\s*(\w?)", lambda match: match[1].upper(), text)
+        # A URL begins with its scheme, in lower case.
+        text = re.sub(r"^Required[:.;,]?\s*((?![a-z]+://)\w)?", lambda match: (match[1] or "").upper(), text)
+    if not text or text.endswith(":"):
+        raise Mismatch(f"{path}.{name} has no meaning, or half of one: {text!r}")
     default = "required" if is_required else default_of(value) or shown_default(f"{path}.{name}")
     inner = [each for each, _ in sections(f"{path}.{name}", value)]
     kind = kind or kind_of(value)

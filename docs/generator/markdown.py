@@ -1,7 +1,10 @@
 """Pieces of Markdown that the generated pages consist of."""
 
+import json
 import re
 import textwrap
+from collections.abc import Iterator
+from pathlib import Path
 
 WIDTH = 120
 
@@ -42,8 +45,33 @@ def capitalised(text: str) -> str:
     return sentence(text[:1].upper() + text[1:])
 
 
+def pairs(schema) -> set[str]:
+    """Keys of the configuration with each word that they take: `mode: translate`, `http2: true`."""
+    return {f"{key}: {word}" for key, value in members(schema) for word in words(value)}
+
+
+def members(schema) -> Iterator[tuple[str, dict]]:
+    """The keys of a schema's sections, at every depth."""
+    for inner in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else []:
+        yield from members(inner)
+    if isinstance(schema, dict) and isinstance(schema.get("properties"), dict):
+        yield from schema["properties"].items()
+
+
+def words(value) -> list[str]:
+    """The words that a key takes."""
+    if not isinstance(value, dict):
+        return []
+    own = ["true", "false"] if value.get("type") == "boolean" else [each for each in value.get("enum", []) if isinstance(each, str)]
+    return own + [each for inner in value.get("anyOf", []) for each in words(inner)]
+
+
+SCHEMA = Path(__file__).parents[2] / "Config" / "gatehouse.schema.json"
 COMMAND = r"gatehouse (?:audit-app|check|health|keys|revoke|schema|serve|store|token|users)(?: [a-z]+)*?(?: --[a-z-]+ [a-z]+)+"
-PAIR = r"(?:[a-z_]+: (?:apple|false|forward|gatehouse|id|off|translate|true)|access: optional)"
+# Of two values that begin alike the longer one counts.
+VALUES = "|".join(map(re.escape, sorted(pairs(json.loads(SCHEMA.read_text(encoding="utf-8"))), reverse=True)))
+# Members of requests, such as remember_me, have underscores.
+PAIR = rf"(?:[a-z]+(?:_[a-z]+)+: (?:true|false)|{VALUES})"
 # Commands, keys with their values, and names of keys, fields and variables, which contain an underscore or begin with --.
 NAME = re.compile(rf"(?<![\w/.`-])(?:{COMMAND}|{PAIR}|--[a-z][a-z-]+|[A-Za-z]+(?:\.[a-z]+)*(?:_[A-Za-z0-9]+)+(?:\.[a-z_]+)*)(?![\w`…])")
 

@@ -57,14 +57,15 @@ extension SettingsMapping {
     /// One of the issuer's audiences, the first unless it is given.
     fileprivate func sessionAudience(_ known: KnownNames, _ name: String?) -> String? {
         let given = optional("audience")
+        let audience = given?.read(.identifier)
         guard let issuer = name.flatMap(known.issuer(named:)) else { return nil }
         guard case .gatehouse(let audiences) = issuer.rules, issuer.keySource == .own else {
             error("issuer", "must have profile: gatehouse and own_keys: true, which issuers.\(issuer.name) has not")
             return nil
         }
-        guard let given else { return audiences.first }
-        guard let audience = given.read(.identifier) else { return nil }
-        if !audiences.contains(audience) { given.refuse("must be one of issuers.\(issuer.name).audiences") }
-        return audience
+        if let audience, !audiences.contains(audience) {
+            given?.refuse("must be one of issuers.\(issuer.name).audiences")
+        }
+        return given == nil ? audiences.first : audience
     }
 }
