@@ -8,6 +8,7 @@ import shlex
 import subprocess
 import threading
 import time
+from collections.abc import Callable
 
 import pytest
 import websockets.exceptions
@@ -307,10 +308,37 @@ def test_the_listener_on_port_443_is_good(tmp_path):
     assert result.returncode == 0, result.stdout + result.stderr
 
 
-def test_the_websocket_client_comes_again_with_another_token(start_gateway, issuer):
-    """Its first token expires while it listens."""
+def listening() -> Callable:
+    """The client of websockets.md."""
     names: dict = {}
     exec(compile(documentation.block("websockets.md", "websocket-client"), "websockets.md", "exec"), names)
+    return names["listen"]
+
+
+@pytest.mark.parametrize("code", [1000, 1001, 1011])
+def test_the_websocket_client_comes_again_after_a_restart_only(code):
+    """1001 is the gateway's code for its stop; websockets ends its loop as for 1000."""
+    connections: list[int] = []
+
+    def greet(connection) -> None:
+        connections.append(len(connections))
+        connection.send("hello")
+        connection.close(code if len(connections) == 1 else 1000)
+
+    server = websockets.sync.server.serve(greet, "127.0.0.1", 0)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    seen: list[str] = []
+    url = f"ws://127.0.0.1:{server.socket.getsockname()[1]}/chat/room"
+    try:
+        with pytest.raises(websockets.exceptions.ConnectionClosedError) if code == 1011 else contextlib.nullcontext():
+            listening()(url, lambda: "token", seen.append)
+    finally:
+        server.shutdown()
+    assert seen == ["hello"] * (2 if code == 1001 else 1)
+
+
+def test_the_websocket_client_comes_again_with_another_token(start_gateway, issuer):
+    """Its first token expires while it listens."""
 
     def greet(connection) -> None:
         connection.send("hello")
@@ -341,7 +369,7 @@ def test_the_websocket_client_comes_again_with_another_token(start_gateway, issu
 
     try:
         with pytest.raises(Enough):
-            names["listen"](f"ws://127.0.0.1:{gateway.port}/chat/room", fresh_token, handle)
+            listening()(f"ws://127.0.0.1:{gateway.port}/chat/room", fresh_token, handle)
     finally:
         server.shutdown()
     assert (len(tokens), seen) == (2, ["hello", "hello"])
