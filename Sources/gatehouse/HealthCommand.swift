@@ -86,30 +86,42 @@ struct HealthCommand: AsyncParsableCommand, ReportingCommand {
     }
 
     func run() async throws {
-        let (address, verification) = try admin()
-        let answer = try await HealthQuestion(
-            address: address, verification, identity: try identity(), isAliveEnough: alive, timeout: .seconds(timeout)
+        let admin = try admin()
+        var answer = try await HealthQuestion(
+            address: admin.address, admin.verification, identity: try identity(), isAliveEnough: alive,
+            timeout: .seconds(timeout)
         ).ask()
+        if !answer.isGood, let error = admin.unread { answer.text += " (\(error); asked the default address)" }
         output.report(
             ["good": .bool(answer.isGood), "text": .string(answer.text)],
             text: Terminal.standardOutput.styled(answer.isGood ? .good : .bad, answer.text))
         if !answer.isGood { throw ExitCode.failure }
     }
 
-    private func admin() throws -> (HostAndPort, HealthQuestion.Verification) {
+    private struct Admin {
+        let address: HostAndPort
+        let verification: HealthQuestion.Verification
+        /// Why the address is the default one and not that of the settings.
+        var unread: SettingsError?
+    }
+
+    private func admin() throws -> Admin {
         if let address = address.flatMap({ HostAndPort(address: $0) }) {
-            guard tls || ca != nil else { return (address, .plainText) }
-            return (address, .authorities(try ca.map(authorities)))
+            guard tls || ca != nil else { return Admin(address: address, verification: .plainText) }
+            return Admin(address: address, verification: .authorities(try ca.map(authorities)))
         }
         let origin = try SettingsOrigin.found(by: config, environment)
         do {
             let endpoint = try origin.adminEndpoint(environment: ProcessInfo.processInfo.environment)
-            return (endpoint.address, endpoint.chains.map(HealthQuestion.Verification.chains) ?? .plainText)
+            return Admin(
+                address: endpoint.address,
+                verification: endpoint.chains.map(HealthQuestion.Verification.chains) ?? .plainText)
         } catch {
             // An operator who names settings is told what is wrong with them. Others may have none, or not be allowed
             // to read them. Settings with TLS are there.
             guard config == nil, !error.concernAdminTLS else { throw CommandFailure(error, in: origin.name) }
-            return (GatewaySettings.standardAdminAddress, .plainText)
+            return Admin(
+                address: GatewaySettings.standardAdminAddress, verification: .plainText, unread: error.errors.first)
         }
     }
 

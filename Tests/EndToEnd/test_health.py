@@ -2,10 +2,12 @@
 
 import json
 import os
+import pwd
 import subprocess
 
 import pytest
 from harness import raw
+from harness.deployment import Root, needs_root
 from harness.gateway import binary, gatehouse
 from harness.process import free_port
 from harness.sanitizer import PATIENCE
@@ -76,6 +78,18 @@ FAULTY_SETTINGS = ["", "admin: [", "admin: {address: nowhere}", "admin: {address
 def test_settings_that_say_no_address_are_no_fault(text):
     result = health(text)
     assert result.returncode == 1 and "no response from http://127.0.0.1:9901/readyz: " in result.stdout, result
+    assert result.stdout.endswith("; asked the default address)\n") == (text != "threads: 2")
+
+
+@needs_root
+def test_settings_that_cannot_be_read_are_named(tmp_path):
+    """As the package's for anybody but root, whose gateway has another address."""
+    nobody = pwd.getpwnam("nobody")
+    root = Root(tmp_path, {"/etc/gatehouse/gatehouse.yaml": "admin: {address: '127.0.0.1:1'}\n"}, (nobody.pw_uid, nobody.pw_gid))
+    (root.path / "etc/gatehouse/gatehouse.yaml").chmod(0o600)
+    result = subprocess.run(root.inside(["/usr/bin/gatehouse", "health"]), capture_output=True, text=True, timeout=30 * PATIENCE)
+    assert result.returncode == 1 and result.stdout.startswith("no response from http://127.0.0.1:9901/readyz: "), result
+    assert "(/etc/gatehouse/gatehouse.yaml:1: the settings can't be read: permission denied; asked" in result.stdout
 
 
 @pytest.mark.parametrize("text", ["admin: [", "admin: {address: nowhere}", "- a list", None])
