@@ -272,7 +272,7 @@ extension AccountCall {
         guard operation.mayChangeUser else { return nil }
         switch outcome {
         // Cognito may have made a part of the change before it refused, or all of it if its response was lost.
-        case .succeeded, .shown, .changed, .refused(_, reason: .cognito): return subject
+        case .succeeded, .shown, .changed, .refused(_, reason: .cognito(_)): return subject
         case .givenAgain, .signedIn, .forwarded, .challenged, .refused: return nil
         }
     }
