@@ -123,13 +123,14 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
     func decode(_ context: ChannelHandlerContext) {
         guard !isDecoding else { return }
         isDecoding = true
-        defer { isDecoding = false }
         do {
             while try decodeNext(context) {}
         } catch {
             fail(.http(error), context)
         }
         if input.readableBytes == 0, input.storageCapacity > 0 { input = ByteBuffer() }
+        isDecoding = false
+        resumeReading(context)
     }
 
     /// - Returns: whether there may be more to decode.
@@ -232,7 +233,14 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
     func read(context: ChannelHandlerContext) {
         // A client that sends further requests before it has this response waits in its own kernel. The rest of the
         // present request's body, such as half a chunk's size, needs the bytes that follow.
-        if hasBytesToWait, !isDecoding { readIsPending = true } else { awaitBytes(context) }
+        // While requests are decoded it is not known yet which of them will have to wait.
+        if isDecoding || hasBytesToWait { readIsPending = true } else { awaitBytes(context) }
+    }
+
+    private func resumeReading(_ context: ChannelHandlerContext) {
+        guard readIsPending, !hasBytesToWait else { return }
+        readIsPending = false
+        awaitBytes(context)
     }
 
     /// Whether the next request has begun to come before its turn. With each further read more of them would be stored.
@@ -363,10 +371,7 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
             // No read brought this request, so none ends it either.
             endOfInput(context)
         }
-        if readIsPending, !hasBytesToWait {
-            readIsPending = false
-            awaitBytes(context)
-        }
+        if !isDecoding { resumeReading(context) }
     }
 
     /// Closes our side, and reads on for a little: closing at once would reset the connection while the client
