@@ -163,6 +163,7 @@ rm -r "$tree/share/lintian"
 install -D -m 644 deploy/systemd/gatehouse.service "$tree/lib/systemd/system/gatehouse.service"
 # An archive is unpacked to /usr: docs/running.md installs it from here.
 install -D -m 644 deploy/debian/gatehouse.logrotate "$tree/share/doc/gatehouse/examples/gatehouse.logrotate"
+install -D -m 644 deploy/debian/gatehouse.yaml "$tree/share/doc/gatehouse/examples/starter.yaml"
 # Which Debian has in a place of its own.
 install -m 644 /usr/share/common-licenses/Apache-2.0 "$tree/share/doc/gatehouse/Apache-2.0"
 archive=$output/gatehouse-$version-linux-$architecture.tar.gz

@@ -205,8 +205,20 @@ def test_the_archive_has_what_the_package_has(files, unpacked):
     assert len(examples) == 2 and examples <= set(content)
     logrotate = content["share/doc/gatehouse/examples/gatehouse.logrotate"]
     assert logrotate == packaged["etc/logrotate.d/gatehouse"].read_bytes()
+    starter = content["share/doc/gatehouse/examples/starter.yaml"]
+    assert starter == packaged["etc/gatehouse/gatehouse.yaml"].read_bytes()
     # The files that the copyright file refers to are not on every system.
     assert b"Apache License" in content["share/doc/gatehouse/Apache-2.0"]
+
+
+def test_the_libraries_that_the_binary_links_are_named(unpacked):
+    head = subprocess.run(["objdump", "-p", unpacked / "usr/bin/gatehouse"], capture_output=True, text=True, check=True).stdout
+    if "libswiftCore.so" in head:
+        pytest.skip("a debug build links the Swift runtime")
+    glibc = r"(?:libc|libm|libpthread|libdl|ld-linux\S*)\.so\.\d+"
+    linked = {name for name in re.findall(r"NEEDED\s+(\S+)", head) if not re.fullmatch(glibc, name)}
+    links = documentation.text("running.md").split("It links these libraries of the system: ")[1].split("`state.postgres`")[0]
+    assert set(re.findall(r"`(\S+\.so\.\d+)`", links)) == linked
 
 
 INSTALLATION = r"""
