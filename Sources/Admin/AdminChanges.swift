@@ -92,7 +92,7 @@ package struct AdminChanges: Sendable {
         let before = logs.leastLevel
         logs.leastLevel = level
         logs.logger.notice(
-            "log level changed", metadata: caller.metadata(["level": "\(level)", "was": "\(before)"]))
+            "log level changed", metadata: caller.metadata(["new_level": "\(level)", "was": "\(before)"]))
         await record(.logLevelChanged, "admin-log-level", "\(before) -> \(level)", caller, requestID)
         return AdminAnswer(
             status: .ok, body: ["level": .string(level.rawValue), "was": .string(before.rawValue)],

@@ -414,6 +414,10 @@ def test_the_log_level_is_changed_until_the_next_reload(administered):
     assert ask(administered, "POST", "/log-level", b'{"level": "error"}') == (200, {"level": "error", "was": "info"})
     assert ask(administered, "POST", "/reload")[0] == 200
     assert ask(administered, "POST", "/log-level", b'{"level": "debug"}')[1]["was"] == "info"
+    # The line's own level is another field.
+    wait_until(lambda: "log level changed" in administered.process.errors(), "the line about the level")
+    (told,) = [line for line in map(json.loads, administered.process.errors().splitlines()) if "log level" in line["message"]]
+    assert (told["level"], told["new_level"], told["was"]) == ("notice", "debug", "info") and "level_" not in told
     for bad in (b"", b"{}", b'{"level": "loud"}', b'{"level": 7}', b"x" * 10_000):
         code, refusal = ask(administered, "POST", "/log-level", bad)
         assert code == 400 and "one of trace, debug" in refusal["message"]

@@ -101,6 +101,7 @@ def test_the_fields_of_the_gateways_own_log_are_those_of_the_code():
     code = "".join(path.read_text() for path in (REPOSITORY / "Sources").rglob("*.swift") if "LocalPool" not in path.parts)
     texts, numbers = set(re.findall(r'"([a-z_]+)": "\\\(', code)), set(re.findall(r'"([a-z_]+)": \.stringConvertible\(', code))
     assert texts & numbers == set(), "a field is either a number or a text"
+    assert (texts | numbers) & {"time", "type", "level", "message"} == set(), "a line has a field of this name"
     fields = texts | numbers | set(re.findall(r'metadata\["([a-z_]+)"\]', code))
     described = yaml.safe_load((REPOSITORY / "docs" / "log-fields.yaml").read_text())["application"]
     # The line's own, those that a reload sums changes up by, and those that a crash leaves.
