@@ -84,8 +84,11 @@ final class EpollSet {
     /// - Parameter milliseconds: how long at most; -1 for as long as it takes.
     /// - Returns: how many there are.
     func wait(milliseconds: Int32) -> Int {
-        // Only a signal interrupts it, and then there is nothing to report.
-        max(0, Int(epoll_wait(descriptor, events.baseAddress, Int32(events.count), milliseconds)))
+        let count = epoll_wait(descriptor, events.baseAddress, Int32(events.count), milliseconds)
+        if count >= 0 { return Int(count) }
+        // A signal has interrupted it, such as one that lets a stopped process go on. What has come in the meantime is
+        // told before timers are found to be due.
+        return max(0, Int(epoll_wait(descriptor, events.baseAddress, Int32(events.count), 0)))
     }
 
     subscript(index: Int) -> Event {
