@@ -26,6 +26,15 @@ static inline CURLcode gatehouse_setopt_pointer(CURL *easy, CURLoption option, v
     return curl_easy_setopt(easy, option, value);
 }
 
+// Has libcurl look at all its sockets, and tell which it wants watched. It is deprecated for its cost.
+static inline CURLMcode gatehouse_multi_socket_all(CURLM *multi) {
+    int running = 0;
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+    return curl_multi_socket_all(multi, &running);
+#pragma GCC diagnostic pop
+}
+
 // libcurl copies the bytes.
 static inline CURLcode gatehouse_setopt_bytes(CURL *easy, CURLoption option, const void *bytes, size_t count) {
     struct curl_blob blob = {.data = (void *)bytes, .len = count, .flags = CURL_BLOB_COPY};

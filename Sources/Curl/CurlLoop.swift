@@ -13,6 +13,8 @@ package final class CurlLoop: ReadinessHandler, EndOfTurnWork {
     private let multi: UnsafeMutableRawPointer
     private let set: Int32
     private var timer: Scheduled<Void>?
+    private var look: Scheduled<Void>?
+    private static let timeBetweenLooks = TimeAmount.milliseconds(200)
     private var awaitsEndOfTurn = false
     /// The number of turns that have ended in which there was something to send.
     package private(set) var turn = 0
@@ -110,6 +112,7 @@ package final class CurlLoop: ReadinessHandler, EndOfTurnWork {
         guard !isClosed else { return }
         isClosed = true
         timer?.cancel()
+        look?.cancel()
         departing.removeAll()
         preparations.close()
         for transfer in Array(transfers.values) { transfer.finished(CURLE_ABORTED_BY_CALLBACK) }
@@ -137,6 +140,7 @@ package final class CurlLoop: ReadinessHandler, EndOfTurnWork {
         guard !isClosed else { throw CurlFailure(kind: .cancelled, description: "shutting down") }
         try curl_multi_add_handle(multi, easy.handle).check()
         transfers[easy.handle] = transfer
+        scheduleLook()
     }
 
     /// Ends what `easy` is at, and closes its connection unless other transfers may use it.
@@ -196,6 +200,23 @@ package final class CurlLoop: ReadinessHandler, EndOfTurnWork {
         guard milliseconds >= 0, !isClosed else { return }
         let bound = NIOLoopBound(self, eventLoop: eventLoop)
         timer = eventLoop.scheduleTask(in: .milliseconds(Int64(milliseconds))) { bound.value.work() }
+    }
+
+    /// Has libcurl look at its sockets now and then while it has work. When a connection to one address of a name fails,
+    /// libcurl 7.88 goes on with the next one and does not say which socket that is, so that nobody would look at it
+    /// before the time to connect was up.
+    private func scheduleLook() {
+        guard look == nil, !transfers.isEmpty, !isClosed else { return }
+        let bound = NIOLoopBound(self, eventLoop: eventLoop)
+        look = eventLoop.scheduleTask(in: Self.timeBetweenLooks) { bound.value.lookAtSockets() }
+    }
+
+    private func lookAtSockets() {
+        look = nil
+        guard !transfers.isEmpty, !isClosed else { return }
+        _ = gatehouse_multi_socket_all(multi)
+        finishTransfers()
+        scheduleLook()
     }
 
     /// Only for ``CurlPreparations``: has those go on soon that wait for their turn. libcurl's timer is not enough for

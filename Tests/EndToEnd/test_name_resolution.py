@@ -200,6 +200,17 @@ def test_all_addresses_of_a_name_are_tried(named, names):
     assert [ask(gateway) for _ in range(12)] == [200] * 12
 
 
+def test_an_address_after_the_second_is_tried_as_soon_as_those_before_it_fail(named, names):
+    """libcurl does not say which socket it goes on with, so that the time to connect would pass."""
+    names.addresses["backend.test"] = ["127.0.0.3", "127.0.0.4", "127.0.0.5", "127.0.0.1"]
+    # Half of the time to connect is ten seconds.
+    gateway = named(connect_timeout="20s")
+    for _ in range(12):
+        began = time.monotonic()
+        assert ask(gateway) == 200
+        assert time.monotonic() - began < 2 * AT_ONCE
+
+
 def test_names_are_found_in_any_case(named, names, own_recorder):
     gateway = named(own_recorder.url.replace("127.0.0.1", "BackEnd.Test"))
     assert ask(gateway) == 200
