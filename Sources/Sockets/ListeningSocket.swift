@@ -68,6 +68,8 @@ package final class ListeningSocket: ReadinessHandler, PausableListening {
             try set(descriptor, SOL_SOCKET, SO_REUSEADDR)
             // Accepted sockets have it from the listening one on Linux; an end-to-end test reads it from one.
             try set(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY)
+            // A client that has vanished ends with what it does not acknowledge, in place of a quarter of an hour later.
+            try set(descriptor, Int32(IPPROTO_TCP), TCP_USER_TIMEOUT, to: 120_000)
             guard address.withSockAddr({ Glibc.bind(descriptor, $0, socklen_t($1)) }) == 0 else {
                 throw IOError(errnoCode: errno, reason: "bind")
             }
@@ -79,9 +81,11 @@ package final class ListeningSocket: ReadinessHandler, PausableListening {
         }
     }
 
-    private static func set(_ descriptor: Int32, _ level: Int32, _ option: Int32) throws(IOError) {
-        var on: Int32 = 1
-        guard setsockopt(descriptor, level, option, &on, socklen_t(MemoryLayout<Int32>.size)) == 0 else {
+    private static func set(
+        _ descriptor: Int32, _ level: Int32, _ option: Int32, to value: Int32 = 1
+    ) throws(IOError) {
+        var value = value
+        guard setsockopt(descriptor, level, option, &value, socklen_t(MemoryLayout<Int32>.size)) == 0 else {
             throw IOError(errnoCode: errno, reason: "setsockopt")
         }
     }

@@ -37,6 +37,14 @@ def test_a_small_response_is_not_held_back_for_an_acknowledgement(gateway):
             assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
+def test_a_client_that_has_vanished_ends_when_it_acknowledges_nothing(gateway):
+    """Within two minutes. The kernel's retransmissions alone would take a quarter of an hour (RFC 5482)."""
+    with raw.RawConnection(gateway.port) as connection:
+        connection.request("GET", "/recorded/public/x")
+        with connected_to(gateway.process, connection.socket) as accepted:
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 120_000
+
+
 def test_http_1_0_gets_its_answer_and_the_end_of_the_connection(gateway, recorder):
     with raw.RawConnection(gateway.port) as connection:
         connection.send(b"GET /recorded/public/old HTTP/1.0\r\nHost: gateway.test\r\n\r\n")
