@@ -23,6 +23,8 @@ package struct ReadyEvents: OptionSet {
     package static let writable = Self(rawValue: EPOLLOUT.rawValue)
     /// The other side sends nothing more.
     package static let inputEnds = Self(rawValue: EPOLLRDHUP.rawValue)
+    /// Bytes that are marked as urgent (RFC 9293, section 3.8.5).
+    package static let urgent = Self(rawValue: EPOLLPRI.rawValue)
     package static let hangUp = Self(rawValue: EPOLLHUP.rawValue)
     package static let error = Self(rawValue: EPOLLERR.rawValue)
     /// Each change is reported once.
@@ -86,8 +88,8 @@ final class EpollSet {
     func wait(milliseconds: Int32) -> Int {
         let count = epoll_wait(descriptor, events.baseAddress, Int32(events.count), milliseconds)
         if count >= 0 { return Int(count) }
-        // A signal has interrupted it, such as one that lets a stopped process go on. What has come in the meantime is
-        // told before timers are found to be due.
+        // A signal has interrupted it, such as one that lets a stopped process go on. Events that have come in the
+        // meantime are told before timers are found to be due.
         return max(0, Int(epoll_wait(descriptor, events.baseAddress, Int32(events.count), 0)))
     }
 

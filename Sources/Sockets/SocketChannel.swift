@@ -32,6 +32,8 @@ package final class SocketChannel: @unchecked Sendable {
     /// The client sends nothing more; what it has sent is read in any case.
     private var inputEnds = false
     private var inputIsClosed = false
+    /// A read ends at urgent bytes, though more may be behind them: few bytes do not mean that there are no more.
+    private var hasUrgentBytes = false
     /// It is in the loop's list of those that go on.
     private var goesOn = false
 
@@ -55,7 +57,7 @@ package final class SocketChannel: @unchecked Sendable {
     private static let mostSends = 16
     /// More than the one makes it not writable, less than the other writable again; SwiftNIO's own.
     private static let marks = (low: 32 << 10, high: 64 << 10)
-    private static let input: ReadyEvents = [.readable, .inputEnds, .edgeTriggered]
+    private static let input: ReadyEvents = [.readable, .urgent, .inputEnds, .edgeTriggered]
 
     /// Bytes that were written and have not left.
     package var unsentBytes: Int { writes.bytes }
@@ -169,7 +171,7 @@ package final class SocketChannel: @unchecked Sendable {
             receiveSize = receiveSize.next(after: count)
             readIsPending = false
             pipeline.syncOperations.fireChannelRead(NIOAny(bytes))
-            return isFull || inputEnds ? .some : .last
+            return isFull || inputEnds || hasUrgentBytes ? .some : .last
         }
         if count == 0 {
             inputHasEnded()
@@ -222,7 +224,7 @@ package final class SocketChannel: @unchecked Sendable {
             case .failed(let code): writingFailed(IOError(errnoCode: code, reason: "send"))
             case .sent(let count):
                 for promise in writes.remove(count) { promise.succeed() }
-                if writes.bytes < Self.marks.low, !isWritable {
+                if isOpen, writes.bytes < Self.marks.low, !isWritable {
                     writability.store(true, ordering: .relaxed)
                     pipeline.syncOperations.fireChannelWritabilityChanged()
                 }
@@ -270,8 +272,9 @@ extension SocketChannel: ReadinessHandler {
             flushNow()
         }
         guard isOpen else { return }
+        if events.contains(.urgent) { hasUrgentBytes = true }
         if events.isDisjoint(with: [.inputEnds, .hangUp, .error]) {
-            guard events.contains(.readable) else { return }
+            guard !events.isDisjoint(with: [.readable, .urgent]) else { return }
             mayRead = true
             if readIsPending { readSome() }
             return

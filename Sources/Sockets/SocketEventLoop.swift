@@ -135,22 +135,25 @@ package final class SocketEventLoop: @unchecked Sendable {
 
     private func goOnReading() {
         guard !unfinished.isEmpty else { return }
-        let channels = unfinished.begin()
+        var channels = unfinished.begin()
         for channel in channels { channel.goOn() }
+        TurnList.clear(&channels)
         unfinished.end(channels)
     }
 
     private func runTasks() {
         guard !tasks.isEmpty else { return }
-        let turn = tasks.begin()
+        var turn = tasks.begin()
         for task in turn { task.run() }
+        TurnList.clear(&turn)
         tasks.end(turn)
     }
 
     private func endTurn() {
         guard !ending.isEmpty else { return }
-        let works = ending.begin()
+        var works = ending.begin()
         for work in works { work.endTurn() }
+        TurnList.clear(&works)
         ending.end(works)
     }
 
@@ -173,7 +176,7 @@ package final class SocketEventLoop: @unchecked Sendable {
             due.append(timer)
         }
         // One of them may cancel another.
-        for timer in due { timer.end(.due) }
+        for timer in due where !timer.isCancelled { timer.end(.due) }
     }
 
     /// Calls `work` at the end of this turn, once.
@@ -219,10 +222,14 @@ package final class SocketEventLoop: @unchecked Sendable {
 
     /// Has a timer run on the loop; at once where it is due.
     func add(_ timer: LoopTimer) {
+        guard !timer.isCancelled else { return }
         if isStopping { timer.end(.stopped) } else { timers.insert(timer) }
     }
 
-    func cancel(_ timer: LoopTimer) { timers.remove(timer) }
+    func cancel(_ timer: LoopTimer) {
+        timer.isCancelled = true
+        timers.remove(timer)
+    }
 
     func append(_ task: @escaping () -> Void) { tasks.append(LoopTask(run: task)) }
 

@@ -7,6 +7,8 @@ final class LoopTimer {
     fileprivate var place = -1
     /// Timers of one time are due in the order of their making.
     fileprivate var number: UInt64 = 0
+    /// It does not run any more, be it due or still on its way to the loop.
+    var isCancelled = false
     /// Called once, on the loop, unless it is cancelled before.
     let end: (End) -> Void
 

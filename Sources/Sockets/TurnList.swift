@@ -9,7 +9,7 @@ struct TurnList<Element> {
 
     mutating func append(_ element: Element) { waiting.append(element) }
 
-    /// Takes all, to be given back with ``end(_:)``.
+    /// Takes all, to be given back empty with ``end(_:)``.
     mutating func begin() -> [Element] {
         var taken: [Element] = []
         swap(&taken, &spare)
@@ -17,10 +17,10 @@ struct TurnList<Element> {
         return taken
     }
 
-    mutating func end(_ list: consuming [Element]) {
-        list.removeAll(keepingCapacity: list.count <= Self.mostKept)
-        spare = list
-    }
+    /// Gives back the room of an empty list: an element that is let go of here could add to this one.
+    mutating func end(_ list: consuming [Element]) { spare = list }
+
+    static func clear(_ list: inout [Element]) { list.removeAll(keepingCapacity: list.count <= mostKept) }
 }
 
 /// A task is no bare function: a generic list would wrap that anew at each access.

@@ -172,6 +172,18 @@ struct SocketChannelTests {
         }
     }
 
+    @Test("Bytes behind urgent ones are read as well")
+    func urgentBytes() async throws {
+        try await Server.with { server in
+            let (peer, connection) = try await server.connect()
+            try peer.send([1])
+            let urgent: [UInt8] = [2]
+            #expect(send(peer.descriptor, urgent, 1, Int32(MSG_OOB)) == 1)
+            try peer.send([3, 4])
+            try await connection.wait { $0.bytes == [1, 3, 4] }
+        }
+    }
+
     @Test("Gathered writes leave together behind the work, and the output ends behind them")
     func gathered() async throws {
         try await Server.with { server in

@@ -72,7 +72,10 @@ struct SocketEventLoopTests {
             far.cancel()
             await #expect(throws: EventLoopError.cancelled) { try await far.futureResult.get() }
             let near = try await loop.submit {
-                let later = loop.scheduleTask(in: .milliseconds(2)) { 2 }
+                let later = loop.scheduleTask(in: .milliseconds(2)) {
+                    Issue.record("ran though the timer before it has cancelled it")
+                    return 2
+                }
                 _ = loop.scheduleTask(in: .milliseconds(1)) { later.cancel() }
                 return later
             }.get()
