@@ -101,7 +101,7 @@ final class Wire {
         channel.pipeline.fireChannelWritabilityChanged()
     }
 
-    /// Lets what was put off to the next tick happen.
+    /// Lets what was put off to the end of the turn happen.
     func run() { loop.run() }
 
     func advance(_ time: TimeAmount) { loop.advanceTime(by: time) }

@@ -29,8 +29,8 @@ package struct AddressSlots: Sendable, Equatable {
 /// with a hundred addresses at their limit, one of half a million others is refused without cause.
 ///
 /// So an event loop takes no lock and looks nothing up: three additions when something begins, three when it ends,
-/// without any ordering. Parts of the limit for each loop would not do: SwiftNIO deals connections out by turns, and
-/// two of one client may land on the same loop. Memory is 96 KiB, however many addresses come, and nothing has to be
+/// without any ordering. Parts of the limit for each loop would not do: connections are dealt out by turns, and two
+/// of one client may land on the same loop. Memory is 96 KiB, however many addresses come, and nothing has to be
 /// cleared away.
 @safe package final class AddressCounts: Sendable {
     /// Places in a row; a power of two.

@@ -2,7 +2,7 @@ internal import NIOCore
 
 /// Whether the streams of an HTTP/2 connection, all together, move their bytes in one direction as fast as one must.
 ///
-/// The streams of a slow phone share its line, in parts that the client or SwiftNIO chooses: six uploads at once may
+/// The streams of a slow phone share its line, in parts that the client or the loop chooses: six uploads at once may
 /// each be slower than the least rate, or one of them silent, while the phone does all it can. So a stream that is too
 /// slow by itself is excused while the connection keeps the rate.
 ///
