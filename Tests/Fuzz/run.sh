@@ -30,7 +30,7 @@ rm -f "$work/dependencies.a"
 { find "$built"/{NIO*,_NIO*,CNIO*,Atomics,_AtomicsShims,HTTPTypes,DequeModule,*Collections*,ContainersPreview,BasicContainers,Cryptography,Zlib}.build \
     -name '*.o' -print0 2>/dev/null || true; } | xargs -0 ar rcs "$work/dependencies.a"
 modulemaps=()
-for map in .build/checkouts/swift-nio/Sources/CNIO*/include/module.modulemap Sources/C{Nghttp2,OpenSSL,Curl,Postgres,Zlib}/module.modulemap \
+for map in .build/checkouts/swift-nio/Sources/CNIO*/include/module.modulemap Sources/C*/module.modulemap \
     .build/checkouts/GRDB.swift/Sources/GRDBSQLite/module.modulemap \
     .build/checkouts/Yams/Sources/CYaml/include/module.modulemap Tests/Fuzz/Listener/Measure/module.modulemap \
     .build/checkouts/swift-atomics/Sources/_AtomicsShims/include/module.modulemap \
