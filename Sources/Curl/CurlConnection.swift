@@ -130,19 +130,20 @@ package final class CurlConnection: CurlTransfer {
         if events & EPOLLOUT.rawValue != 0 { delegate?.connectionIsWritable() }
     }
 
-    /// Hands bytes on.
+    /// Hands bytes on, with one system call for all that is there.
     ///
+    /// - Parameter others: what follows `bytes`. TLS takes none of them: it makes records of its own.
     /// - Returns: how many were taken; none means that ``CurlConnectionDelegate/connectionIsWritable()`` will be
     ///   called, and that the same bytes must then be sent again, with or without others behind them.
-    package func send(_ bytes: ByteBuffer) throws(CurlFailure) -> Int {
+    package func send(_ bytes: ByteBuffer, before others: [ByteBuffer] = []) throws(CurlFailure) -> Int {
         let offered = refused ?? bytes
-        let (result, sent) = offered.withUnsafeReadableBytes { bytes in
+        let (result, sent) =
             switch carrier {
-            case .plain(let socket): socket.send(bytes)
-            case .tls(let easy): easy.send(bytes)
+            case .plain(let socket) where !others.isEmpty: socket.send(bytes, before: others, by: loop.parts)
+            case .plain(let socket): offered.withUnsafeReadableBytes { socket.send($0) }
+            case .tls(let easy): offered.withUnsafeReadableBytes { easy.send($0) }
             case .connecting, .closed: (CURLE_SEND_ERROR, 0)
             }
-        }
         if result == CURLE_AGAIN {
             if isTLS { refused = offered }
             return 0

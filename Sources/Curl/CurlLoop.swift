@@ -10,14 +10,13 @@ package import Sockets
 package final class CurlLoop: ReadinessHandler, EndOfTurnWork {
     private let loop: SocketEventLoop
     package var eventLoop: any EventLoop { loop }
+    var parts: MessageParts { loop.parts }
     private let multi: UnsafeMutableRawPointer
     private let set: Int32
     private var timer: Scheduled<Void>?
     private var look: Scheduled<Void>?
     private static let timeBetweenLooks = TimeAmount.milliseconds(200)
     private var awaitsEndOfTurn = false
-    /// The number of turns that have ended in which there was something to send.
-    package private(set) var turn = 0
     private var isClosed = false
     /// Receives of connected sockets, by descriptor.
     private var connections: [Int32: CurlConnection] = [:]
@@ -257,7 +256,6 @@ package final class CurlLoop: ReadinessHandler, EndOfTurnWork {
     /// belong to it, so all sockets are polled first, with one call.
     package func endTurn() {
         awaitsEndOfTurn = false
-        turn += 1
         guard !isClosed else { return }
         // Events left from the last turn fill the list. Until they are handled, each connection polls by itself.
         if unhandled.isEmpty {

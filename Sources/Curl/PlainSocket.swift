@@ -1,5 +1,7 @@
 internal import CCurl
 internal import Glibc
+internal import NIOCore
+internal import Sockets
 
 /// The socket of a connection without TLS, taken over from libcurl once it has connected it.
 ///
@@ -23,6 +25,17 @@ struct PlainSocket {
         let count = Self.uninterrupted {
             Glibc.send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
         }
+        return count >= 0 ? (CURLE_OK, count) : (Self.failure(CURLE_SEND_ERROR), 0)
+    }
+
+    /// As ``send(_:)``, with as many of `others` behind it as one call takes.
+    func send(
+        _ bytes: ByteBuffer, before others: [ByteBuffer], by parts: MessageParts
+    ) -> (result: CURLcode, count: Int) {
+        parts.set(0, to: bytes)
+        let used = min(others.count, MessageParts.most - 1)
+        for index in 0..<used { parts.set(index + 1, to: others[index]) }
+        let count = Self.uninterrupted { parts.send(used + 1, to: descriptor) }
         return count >= 0 ? (CURLE_OK, count) : (Self.failure(CURLE_SEND_ERROR), 0)
     }
 

@@ -62,7 +62,8 @@ package final class HTTP2Session {
         return status < 0 ? HTTP2Error(libraryError: status) : nil
     }
 
-    /// As ``receive(_:)``, with parts of bodies that are slices of `bytes` where they fill most of it.
+    /// As ``receive(_:)``, with parts of bodies that are slices of `bytes` unless they are small. A receiver that keeps one
+    /// beyond the turn copies it.
     package func receive(sharing bytes: ByteBuffer) -> HTTP2Error? {
         guard let start = bytes.withUnsafeReadableBytes({ $0.baseAddress }) else { return nil }
         input = (bytes, start)
@@ -86,8 +87,11 @@ package final class HTTP2Session {
         nghttp2_session_consume_connection(session, bytes.count)
     }
 
+    /// Smaller parts of bodies are copied: collected from many reads, they would keep the memory of all.
+    private static let leastSlice = 4 << 10
+
     private func part(_ bytes: UnsafeRawBufferPointer) -> ByteBuffer {
-        if let input, let start = bytes.baseAddress, 2 * bytes.count >= input.buffer.storageCapacity,
+        if let input, let start = bytes.baseAddress, bytes.count >= Self.leastSlice,
             let slice = input.buffer.getSlice(at: input.buffer.readerIndex + (start - input.start), length: bytes.count)
         {
             return slice

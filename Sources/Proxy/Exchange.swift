@@ -154,11 +154,9 @@ final class Exchange {
     }
 
     func hold(_ body: ByteBuffer) {
-        if bufferedBody == nil {
-            bufferedBody = body
-        } else {
-            bufferedBody?.writeImmutableBuffer(body)
-        }
+        // Copied: a part that waits keeps nothing of what came with it.
+        bufferedBody = bufferedBody ?? ByteBuffer()
+        bufferedBody?.writeImmutableBuffer(body)
     }
 
     // MARK: The response

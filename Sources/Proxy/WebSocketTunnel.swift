@@ -118,11 +118,9 @@ final class WebSocketTunnel: UpstreamResponseReceiver {
     }
 
     private func hold(_ bytes: ByteBuffer) {
-        if buffered == nil {
-            buffered = bytes
-        } else {
-            buffered?.writeImmutableBuffer(bytes)
-        }
+        // Copied: a part that waits keeps nothing of what came with it.
+        buffered = buffered ?? ByteBuffer()
+        buffered?.writeImmutableBuffer(bytes)
     }
 
     /// The client has ended its half.

@@ -44,11 +44,7 @@ struct PendingWrites {
             } else {
                 // The buffers are in this list, and stay where they are, until the call has returned.
                 let used = min(flushed, MessageParts.most)
-                for index in 0..<used {
-                    parts[index] = writes[first + index].buffer.withUnsafeReadableBytes {
-                        iovec(iov_base: UnsafeMutableRawPointer(mutating: $0.baseAddress), iov_len: $0.count)
-                    }
-                }
+                for index in 0..<used { parts.set(index, to: writes[first + index].buffer) }
                 count = parts.send(used, to: descriptor)
             }
         } while count < 0 && errno == EINTR
@@ -97,28 +93,4 @@ struct PendingWrites {
     private static let mostKept = 8
     /// How many may have left before the list is moved up.
     private static let mostGone = 64
-}
-
-/// Room for the buffers of one sendmsg(2).
-final class MessageParts {
-    private let parts = UnsafeMutableBufferPointer<iovec>.allocate(capacity: most)
-    /// As many as Linux takes (`UIO_MAXIOV`).
-    static let most = 1024
-
-    init() { parts.initialize(repeating: iovec()) }
-
-    deinit { parts.deallocate() }
-
-    subscript(index: Int) -> iovec {
-        get { parts[index] }
-        set { parts[index] = newValue }
-    }
-
-    /// - Returns: what sendmsg(2) returns.
-    func send(_ count: Int, to descriptor: Int32) -> Int {
-        var message = msghdr()
-        message.msg_iov = parts.baseAddress
-        message.msg_iovlen = count
-        return sendmsg(descriptor, &message, Int32(MSG_NOSIGNAL))
-    }
 }

@@ -26,7 +26,7 @@ package final class SocketEventLoop: @unchecked Sendable {
     private var ending = TurnList<any EndOfTurnWork>()
     private var unfinished = TurnList<SocketChannel>()
     let buffers = ReceiveBuffers()
-    let parts = MessageParts()
+    package let parts = MessageParts()
     private var isStopping = false
     private var onStopped: (@Sendable () -> Void)?
 

@@ -5,10 +5,18 @@ internal import NIOCore
 /// §7.1).
 struct OutboundBytes {
     private let framing: BodyFraming
-    /// Bytes that have come and are not sent yet.
+    /// Bytes that have come and are not sent yet, with those of ``later`` behind them.
     private(set) var waiting: ByteBuffer
+    /// Parts of a body of known length, as they came. They share the memory of what was received with them.
+    private(set) var later: [ByteBuffer] = []
+    private var laterBytes = 0
+    /// Whether no other memory than its own is held.
+    private var isKept = false
     /// Whether nothing more comes.
     private(set) var isComplete: Bool
+
+    /// As many bytes and parts wait for the end of a turn.
+    private static let most = (bytes: 64 << 10, parts: 64)
 
     init(_ request: borrowing ForwardedRequest) {
         framing = request.framing
@@ -18,18 +26,23 @@ struct OutboundBytes {
 
     var isEmpty: Bool { waiting.readableBytes == 0 }
 
+    /// Whether it should leave before more is taken.
+    var isMuch: Bool { waiting.readableBytes + laterBytes >= Self.most.bytes || later.count >= Self.most.parts }
+
     /// Nothing is left to send, now or later.
     var isAllSent: Bool { isComplete && isEmpty }
 
     /// Takes a part of the body.
     mutating func append(_ body: ByteBuffer) {
-        forgetWhatIsSent()
+        isKept = framing == .chunked
         if framing == .chunked {
+            forgetWhatIsSent()
             waiting.writeChunk(body)
         } else if isEmpty {
             waiting = body
         } else {
-            waiting.writeImmutableBuffer(body)
+            later.append(body)
+            laterBytes += body.readableBytes
         }
     }
 
@@ -50,12 +63,34 @@ struct OutboundBytes {
 
     /// So many of the waiting bytes have left.
     mutating func sent(_ count: Int) {
+        var count = count
+        var gone = 0
+        while gone < later.count, count >= waiting.readableBytes {
+            count -= waiting.readableBytes
+            waiting = later[gone]
+            laterBytes -= waiting.readableBytes
+            gone += 1
+        }
+        later.removeFirst(gone)
         waiting.moveReaderIndex(forwardBy: count)
+        // Whoever received it may use its memory again.
+        if isEmpty, framing != .chunked { waiting = ByteBuffer() }
+    }
+
+    /// What is left waits for a slow backend: it goes into memory of its own, so that it keeps nothing of what came with
+    /// it.
+    mutating func keep() {
+        guard !isKept else { return }
+        isKept = true
+        var kept = ByteBufferAllocator().buffer(capacity: waiting.readableBytes + laterBytes)
+        kept.writeImmutableBuffer(waiting)
+        for part in later { kept.writeImmutableBuffer(part) }
+        (waiting, later, laterBytes) = (kept, [], 0)
     }
 
     /// The request is over, so that its buffer may serve the next.
     mutating func drop() {
-        waiting = ByteBuffer()
+        (waiting, later, laterBytes) = (ByteBuffer(), [], 0)
     }
 
     /// The bytes that follow are no body. They end when the client ends them.

@@ -33,9 +33,9 @@ final class UpstreamConnection: CurlConnectionDelegate {
         curl.delegate = self
     }
 
-    func send(_ bytes: ByteBuffer) throws(CurlFailure) -> Int {
+    func send(_ bytes: OutboundBytes) throws(CurlFailure) -> Int {
         guard let curl else { return 0 }
-        return try curl.send(bytes)
+        return try curl.send(bytes.waiting, before: bytes.later)
     }
 
     func receive() -> CurlConnection.Received {

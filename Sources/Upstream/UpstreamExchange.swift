@@ -6,8 +6,8 @@ internal import Pipeline
 
 /// One request on its way to a backend and its response on the way back.
 ///
-/// Bytes go out as they come, and in as the client takes them: at most one receive, what is pending of one body part
-/// and 16 KiB of small parts are held.
+/// Bytes go out as they come, and in as the client takes them: at most one receive, 64 KiB of the body and one more part
+/// of it are held.
 package final class UpstreamExchange: CurlDeparture {
     let pool: UpstreamPool
     /// Let go when the exchange ends, which breaks the cycle with its owner.
@@ -33,9 +33,7 @@ package final class UpstreamExchange: CurlDeparture {
     package private(set) var retries = 0
     /// The client was told that no more body is wanted for now.
     private var isHoldingBack = false
-    /// The turn in which a small part of the body was sent.
-    private var smallPartTurn = -1
-    /// Small parts wait for the end of this turn.
+    /// What is there of the request leaves at the end of this turn.
     private var isGathering = false
     private var isPaused = false
     private var isReceiving = false
@@ -74,8 +72,8 @@ package final class UpstreamExchange: CurlDeparture {
 
     /// Passes a part of the request's body on.
     ///
-    /// A part leaves at once. Small parts that follow a small one in the same turn leave together, at its end at the
-    /// latest: sending one byte costs as much as sending thousands.
+    /// The parts of one turn leave together, at its end at the latest: sending one byte costs as much as sending
+    /// thousands.
     ///
     /// - Returns: whether more is wanted now; if not, ``UpstreamResponseReceiver/upstreamWantsBody()`` tells when.
     package func send(body: ByteBuffer) -> Bool {
@@ -83,20 +81,14 @@ package final class UpstreamExchange: CurlDeparture {
         outbound.append(body)
         // The connection reports when it is up, or takes bytes again.
         guard !isHoldingBack else { return false }
-        let isSmall = body.readableBytes < Self.smallPart
-        if isSmall, smallPartTurn == pool.turn, outbound.waiting.readableBytes < Self.mostGathered {
+        if isUp, !outbound.isMuch {
             gather()
             return true
         }
-        if isSmall { smallPartTurn = pool.turn }
         flush()
         isHoldingBack = !outbound.isEmpty
         return !isHoldingBack
     }
-
-    /// Larger parts of a known length are sent without a copy.
-    private static let smallPart = 1 << 10
-    private static let mostGathered = 16 << 10
 
     private func gather() {
         guard !isGathering else { return }
@@ -108,7 +100,7 @@ package final class UpstreamExchange: CurlDeparture {
     package func finishBody() {
         guard !isDone, !outbound.isComplete else { return }
         outbound.end()
-        flush()
+        if !isGathering { flush() }
         // From here on it is the first byte of the response that is waited for, also when nothing was left to send.
         if !isDone, isUp { setDeadline() }
     }
@@ -131,18 +123,23 @@ package final class UpstreamExchange: CurlDeparture {
         guard !isDone else { return }
         if isTunnel, isGathering, let connection {
             // The client's last frames, unlike the beginning of a body, are of use. A backend that takes none has gone.
-            _ = try? connection.send(outbound.waiting)
+            while !outbound.isEmpty, let count = try? connection.send(outbound), count > 0 { outbound.sent(count) }
         }
         finish(reuse: false)
     }
 
     private func flush() {
+        sendWhatWaits()
+        if !outbound.isEmpty { outbound.keep() }
+    }
+
+    private func sendWhatWaits() {
         guard isUp, let connection else { return }
         guard hasSent || !connection.isReused || connection.isSilent() else { return takeAnotherConnection() }
         var progressed = false
         while !outbound.isEmpty {
             do {
-                let count = try connection.send(outbound.waiting)
+                let count = try connection.send(outbound)
                 guard count > 0 else { break }
                 progressed = true
                 hasSent = true
@@ -218,11 +215,13 @@ package final class UpstreamExchange: CurlDeparture {
     func takes(_ connection: UpstreamConnection) {
         self.connection = connection
         isUp = true
+        gather()
     }
 
     package func depart() {
         isGathering = false
         flush()
+        isHoldingBack = isHoldingBack || !outbound.isEmpty && !outbound.isComplete
         // The client may have been held back while a connection was replaced.
         askForBody()
     }

@@ -188,7 +188,6 @@ package final class UpstreamPool: EndOfTurnWork {
         if !afresh, let connection = server.takeIdle(for: exchange) {
             observe(.reused)
             exchange.takes(connection)
-            sendLater(exchange)
             return
         }
         do {
@@ -324,9 +323,6 @@ package final class UpstreamPool: EndOfTurnWork {
             if unsolicited != 0 { observeServer(server.number, .unsolicited(more: unsolicited)) }
         }
     }
-
-    /// See ``CurlLoop/turn``.
-    var turn: Int { loop.turn }
 
     /// Has `exchange` send at the end of this turn what it holds.
     func sendLater(_ exchange: UpstreamExchange) { loop.sendLater(exchange) }
