@@ -391,7 +391,11 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
         let sent = context.eventLoop.makePromise(of: Void.self)
         sent.futureResult.assumeIsolated().whenComplete { _ in
             guard let context = self.context else { return }
-            guard wasReading else { return context.close(promise: nil) }
+            guard wasReading else {
+                // All has been said. TLS would wait for the client's own goodbye, which is of no use to anybody.
+                guard self.settings.tls != nil else { return context.close(promise: nil) }
+                return context.channel._channelCore.close0(error: ChannelError.eof, mode: .all, promise: nil)
+            }
             self.deadline = .distantFuture
             self.lingering.begin(at: self.connections.now)
         }

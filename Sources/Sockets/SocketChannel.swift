@@ -254,13 +254,15 @@ package final class SocketChannel: @unchecked Sendable {
         close0(error: error, mode: .all, promise: nil)
     }
 
+    /// Whoever waits for it may close the whole connection, which tells the client the same with one system call less.
     private func shutDownOutput(_ promise: EventLoopPromise<Void>?) {
-        guard shutdown(descriptor, Int32(SHUT_WR)) == 0 else {
-            promise?.fail(IOError(errnoCode: errno, reason: "shutdown"))
-            return
-        }
         outputIsClosed = true
         promise?.succeed()
+        guard isOpen else { return }
+        guard shutdown(descriptor, Int32(SHUT_WR)) == 0 else {
+            let error = IOError(errnoCode: errno, reason: "shutdown")
+            return close0(error: error, mode: .all, promise: nil)
+        }
         pipeline.syncOperations.fireUserInboundEventTriggered(ChannelEvent.outputClosed)
     }
 }
