@@ -7,16 +7,20 @@ struct OutboundBytes {
     private let framing: BodyFraming
     /// Bytes that have come and are not sent yet, with those of ``later`` behind them.
     private(set) var waiting: ByteBuffer
-    /// Parts of a body of known length, as they came. They share the memory of what was received with them.
+    /// Parts of a body of known length. Large ones are as they came, and share the memory of what was received with them;
+    /// small ones are copied together, since TLS makes a record of each buffer.
     private(set) var later: [ByteBuffer] = []
     private var laterBytes = 0
+    /// Whether the last of them is a copy, to which more can be added.
+    private var lastIsCopy = false
     /// Whether no other memory than its own is held.
     private var isKept = false
     /// Whether nothing more comes.
     private(set) var isComplete: Bool
 
-    /// As many bytes and parts wait for the end of a turn.
-    private static let most = (bytes: 64 << 10, parts: 64)
+    /// As many bytes wait for the end of a turn.
+    private static let most = 64 << 10
+    private static let leastShared = 1 << 10
 
     init(_ request: borrowing ForwardedRequest) {
         framing = request.framing
@@ -27,7 +31,7 @@ struct OutboundBytes {
     var isEmpty: Bool { waiting.readableBytes == 0 }
 
     /// Whether it should leave before more is taken.
-    var isMuch: Bool { waiting.readableBytes + laterBytes >= Self.most.bytes || later.count >= Self.most.parts }
+    var isMuch: Bool { waiting.readableBytes + laterBytes >= Self.most }
 
     /// Nothing is left to send, now or later.
     var isAllSent: Bool { isComplete && isEmpty }
@@ -41,9 +45,22 @@ struct OutboundBytes {
         } else if isEmpty {
             waiting = body
         } else {
-            later.append(body)
-            laterBytes += body.readableBytes
+            appendLater(body)
         }
+    }
+
+    private mutating func appendLater(_ body: ByteBuffer) {
+        laterBytes += body.readableBytes
+        guard body.readableBytes < Self.leastShared else {
+            later.append(body)
+            lastIsCopy = false
+            return
+        }
+        if later.isEmpty || !lastIsCopy {
+            later.append(ByteBufferAllocator().buffer(capacity: body.readableBytes))
+            lastIsCopy = true
+        }
+        later[later.count - 1].writeImmutableBuffer(body)
     }
 
     /// Else what is written behind it would make one buffer of the whole body.

@@ -62,16 +62,16 @@ struct BodyPartsTests {
         }
     }
 
-    @Test("64 KiB of them leave at once, and so do many", arguments: [1, 16 << 10, 64 << 10])
+    @Test("64 KiB of them leave at once", arguments: [1, 16 << 10, 64 << 10])
     func atOnce(size: Int) async throws {
-        let count = min(4096, (64 << 10) / size)
+        let count = (64 << 10) / size
         try await Client.with([[.answer(Self.ok, await: "end!")]]) { client async throws in
             let outcome = try await Self.begin(client, .length(7 + count * size))
             let hasArrived = try await client.on { exchange, _ in
                 for part in ["a", "b"] { _ = exchange.send(body: ByteBuffer(string: part)) }
                 let part = ByteBuffer(repeating: UInt8(ascii: "~"), count: size)
                 for _ in 0..<count { _ = exchange.send(body: part) }
-                return Self.awaitBytes(min(count * size, 64 << 10), at: client.backend)
+                return Self.awaitBytes(64 << 10, at: client.backend)
             }
             #expect(hasArrived)
             try await Self.finish(client)
