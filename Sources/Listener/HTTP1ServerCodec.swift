@@ -391,11 +391,7 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
         let sent = context.eventLoop.makePromise(of: Void.self)
         sent.futureResult.assumeIsolated().whenComplete { _ in
             guard let context = self.context else { return }
-            guard wasReading else {
-                // All has been said. TLS would wait for the client's own goodbye, which is of no use to anybody.
-                guard self.settings.tls != nil else { return context.close(promise: nil) }
-                return context.channel._channelCore.close0(error: ChannelError.eof, mode: .all, promise: nil)
-            }
+            guard wasReading else { return self.closeSocket(context) }
             self.deadline = .distantFuture
             self.lingering.begin(at: self.connections.now)
         }
@@ -409,6 +405,14 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
             }
         }
         if wasReading { context.read() }
+    }
+
+    /// All has been said. TLS would wait for the client's own goodbye, which is of no use to anybody. Not at once: its
+    /// handler does not expect to be closed from below while it passes on bytes.
+    private func closeSocket(_ context: ChannelHandlerContext) {
+        guard settings.tls != nil else { return context.close(promise: nil) }
+        let core = NIOLoopBound(context.channel._channelCore, eventLoop: context.eventLoop)
+        context.eventLoop.execute { core.value.close0(error: ChannelError.eof, mode: .all, promise: nil) }
     }
 
     private func gatherSends(_ context: ChannelHandlerContext, _ body: () -> Void) {

@@ -254,10 +254,15 @@ package final class SocketChannel: @unchecked Sendable {
         close0(error: error, mode: .all, promise: nil)
     }
 
-    /// Whoever waits for it may close the whole connection, which tells the client the same with one system call less.
+    /// Behind what `promise` brings about, which may be that the whole connection is closed. That tells the client the
+    /// same, with one system call less.
     private func shutDownOutput(_ promise: EventLoopPromise<Void>?) {
         outputIsClosed = true
         promise?.succeed()
+        loop.append { self.shutDown() }
+    }
+
+    private func shutDown() {
         guard isOpen else { return }
         guard shutdown(descriptor, Int32(SHUT_WR)) == 0 else {
             let error = IOError(errnoCode: errno, reason: "shutdown")

@@ -206,6 +206,21 @@ struct SocketChannelTests {
         }
     }
 
+    @Test("Whoever waits for the output's end may close the whole, and the client gets all that was sent before")
+    func closedAtOutputEnd() async throws {
+        try await Server.with { server in
+            let (peer, connection) = try await server.connect()
+            let sent = Self.pattern(3_000_000)
+            try await connection.onLoop { channel in
+                channel.writeAndFlush(ByteBuffer(bytes: sent), promise: nil)
+                channel.close(mode: .output).assumeIsolated().whenComplete { _ in channel.close(promise: nil) }
+            }
+            #expect(try peer.receive(sent.count + 1) == sent)
+            try await connection.wait { $0.events.last == "inactive" }
+            #expect(try await !connection.events.contains("outputClosed"))
+        }
+    }
+
     @Test("Gathered writes leave also where the connection is closed before the work has ended")
     func gatheredAndClosed() async throws {
         try await Server.with { server in
