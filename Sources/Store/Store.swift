@@ -252,7 +252,11 @@ package final class Store: Sendable {
                 copy = try copies.make(of: database, steps: steps.count)
                 try change.begin(steps: steps.count, target: known.count)
             }
-            try migrator.migrate(database)
+            do {
+                try migrator.migrate(database)
+            } catch {
+                throw StoreError.notMigrated(copy, StoreError.words(error))
+            }
             try change.end()
             return copy
         }

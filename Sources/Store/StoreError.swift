@@ -6,6 +6,8 @@ package enum StoreError: Error, Equatable, CustomStringConvertible {
     case newerSchema([String], copy: String? = nil)
     /// It could not be copied before its schema changed, and has not changed: the path of the copy, and why.
     case notCopied(String, String)
+    /// Its schema could not be changed, or not as a whole: the path of the copy from before, and why.
+    case notMigrated(String?, String)
     /// The writes before this one took too long.
     case waitedTooLong
     /// The disk has not responded for too long. It may take what was written all the same.
@@ -25,6 +27,9 @@ package enum StoreError: Error, Equatable, CustomStringConvertible {
                 + (copy.map { "the copy from before: gatehouse store restore \($0)" } ?? "a backup from before")
         case .notCopied(let copy, let reason):
             "this version changes its schema, and copies it to \(copy) before: \(reason). Nothing has changed"
+        case .notMigrated(let copy, let reason):
+            "its schema cannot be changed: \(reason). Start this version again when that is mended"
+                + (copy.map { ", or the version before with the copy from before: gatehouse store restore \($0)" } ?? "")
         case .waitedTooLong: "the writes before this one took too long"
         case .noResponse: "the disk does not respond"
         case .fileIsGone: "its file was removed or replaced; what is written now is lost: restart the gateway"
@@ -38,7 +43,10 @@ extension StoreError {
     /// The text of a store's error for an operator, without the SQL that met it.
     package static func words(_ error: any Error) -> String {
         guard let error = error as? DatabaseError else { return "\(error)" }
-        let reason = error.message ?? "no reason is given"
+        // What was done behind a failure, such as its rollback, may have replaced SQLite's words for it.
+        let reason =
+            (error.message == "not an error"
+                ? DatabaseError(resultCode: error.extendedResultCode).message : error.message) ?? "no reason is given"
         switch error.resultCode {
         case .SQLITE_NOTADB, .SQLITE_CORRUPT: return "it is not a SQLite database, or it is damaged (\(reason))"
         default: return "SQLite error \(error.extendedResultCode.rawValue): \(reason)"

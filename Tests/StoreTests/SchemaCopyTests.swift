@@ -124,7 +124,15 @@ struct SchemaCopyTests {
     private func stop(at failing: Int) throws {
         var steps = Self.steps
         steps[failing] = Store.Migration(name: steps[failing].name, sql: "stopped")
-        #expect(throws: DatabaseError.self) { try Store(path: fixture.path, migrations: steps) }
+        let error = try #require(throws: StoreError.self) { try Store(path: fixture.path, migrations: steps) }
+        #expect(error.description.hasPrefix("its schema cannot be changed: SQLite error 1: near \"stopped\""))
+        #expect(error.description.hasSuffix("gatehouse store restore \(fixture.path).schema-1"))
+    }
+
+    @Test("An error whose words SQLite has forgotten is named by its number")
+    func words() {
+        let error = DatabaseError(resultCode: .SQLITE_FULL, message: "not an error")
+        #expect(StoreError.words(error) == "SQLite error 13: database or disk is full")
     }
 
     @Test("A change that is stopped twice ends with the copy from before it")
