@@ -43,7 +43,7 @@ extension StoreError {
     /// The text of a store's error for an operator, without the SQL that met it.
     package static func words(_ error: any Error) -> String {
         guard let error = error as? DatabaseError else { return "\(error)" }
-        // What was done behind a failure, such as its rollback, may have replaced SQLite's words for it.
+        // A rollback behind a failure replaces SQLite's words for it.
         let reason =
             (error.message == "not an error"
                 ? DatabaseError(resultCode: error.extendedResultCode).message : error.message) ?? "no reason is given"

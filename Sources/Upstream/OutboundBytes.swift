@@ -94,8 +94,7 @@ struct OutboundBytes {
         if isEmpty, framing != .chunked { waiting = ByteBuffer() }
     }
 
-    /// What is left waits for a slow backend: it goes into memory of its own, so that it keeps nothing of what came with
-    /// it.
+    /// Copies the bytes that are left, because they wait for a slow backend: they keep nothing of what came with them.
     mutating func keep() {
         guard !isKept else { return }
         isKept = true

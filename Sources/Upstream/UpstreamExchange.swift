@@ -33,7 +33,7 @@ package final class UpstreamExchange: CurlDeparture {
     package private(set) var retries = 0
     /// The client was told that no more body is wanted for now.
     private var isHoldingBack = false
-    /// What is there of the request leaves at the end of this turn.
+    /// The bytes of the request that are there leave at the end of this turn.
     private var isGathering = false
     private var isPaused = false
     private var isReceiving = false

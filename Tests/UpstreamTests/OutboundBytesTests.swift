@@ -16,7 +16,7 @@ struct OutboundBytesTests {
         String(buffer: bytes.waiting) + bytes.later.map { String(buffer: $0) }.joined()
     }
 
-    @Test("What is sent by several calls is the whole", arguments: 0...12)
+    @Test("Several calls send the whole", arguments: 0...12)
     func parts(sent: Int) throws {
         let request = try Self.request(.length(9))
         let head = String(buffer: request.head)
@@ -91,7 +91,7 @@ struct OutboundBytesTests {
         let address = Self.address(bytes.waiting)
         bytes.keep()
         #expect(Self.address(bytes.waiting) == address)
-        // What comes later is kept with it.
+        // Later parts are kept with it.
         bytes.append(ByteBuffer(string: "ghi"))
         bytes.keep()
         #expect((Self.text(bytes), bytes.later.count) == ("bcdefghi", 0))
