@@ -36,6 +36,8 @@ package final class SocketEventLoop: @unchecked Sendable {
     private let alarm: Int32
     /// The thread, once it runs; 0 before and after.
     private let thread = Atomic<UInt>(0)
+    /// The same, until it is waited for by ``join()``; 0 from then on.
+    private let joinable = Atomic<UInt>(0)
 
     private struct Watched {
         var handler: (any ReadinessHandler)?
@@ -83,7 +85,7 @@ package final class SocketEventLoop: @unchecked Sendable {
             throw IOError(errnoCode: code, reason: "pthread_create")
         }
         thread.store(UInt(handle), ordering: .releasing)
-        pthread_detach(handle)
+        joinable.store(UInt(handle), ordering: .releasing)
     }
 
     private final class ThreadStart {
@@ -263,6 +265,13 @@ package final class SocketEventLoop: @unchecked Sendable {
             self.onStopped = done
         }
         if !isBegun { done() }
+    }
+
+    /// Waits until the thread has ended, after ``stop(_:)`` has called back. It holds the loop, and with that whatever the
+    /// loop's connections used, for some time longer. Only the first call waits.
+    func join() {
+        let handle = joinable.exchange(0, ordering: .acquiringAndReleasing)
+        if handle != 0 { pthread_join(pthread_t(handle), nil) }
     }
 
     /// - Returns: whether nothing is left.

@@ -31,6 +31,9 @@ package final class SocketEventLoopGroup: EventLoopGroup {
             left.enter()
             loop.stop { left.leave() }
         }
-        left.notify(queue: queue) { callback(nil) }
+        left.notify(queue: queue) { [loops] in
+            for loop in loops { loop.join() }
+            callback(nil)
+        }
     }
 }

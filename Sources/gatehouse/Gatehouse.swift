@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import Cryptography
 internal import Glibc
 internal import Telemetry
 
@@ -27,6 +28,7 @@ struct Gatehouse: AsyncParsableCommand {
     /// Runs the command, and reports a failure in the form of its result. Output that cannot be written is a failure
     /// too.
     static func main() async {
+        CryptographyLibrary.staysUntilTheEnd()
         var status = await outcome()
         if let reason = StandardOutput.finish() {
             StandardError.write("standard output cannot be written: \(reason)\n")

@@ -166,4 +166,17 @@ struct SocketEventLoopTests {
         #expect(hasFailed)
         loop.execute { Issue.record("ran on a loop that has ended") }
     }
+
+    @Test("With the end of a group its threads have let go of their loops")
+    func threads() async throws {
+        for _ in 0..<100 {
+            weak var loop: SocketEventLoop?
+            do {
+                let group = try SocketEventLoopGroup(count: 2)
+                loop = group.loops[0]
+                try await group.shutdownGracefully()
+            }
+            #expect(loop == nil)
+        }
+    }
 }
