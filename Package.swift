@@ -311,8 +311,8 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(name: "EncodingTests", dependencies: ["Encoding", "SeededRandom"], swiftSettings: strict),
         .testTarget(
-            name: "CryptographyTests", dependencies: ["COpenSSL", "Cryptography", "Encoding"], path: "Tests/CryptoTests",
-            swiftSettings: strict),
+            name: "CryptographyTests", dependencies: ["COpenSSL", "Cryptography", "Encoding"],
+            path: "Tests/CryptoTests", swiftSettings: strict),
         .testTarget(name: "HTTP2Tests", dependencies: ["HTTP2", nio("NIOCore")], swiftSettings: strict),
         .testTarget(name: "HTTP1Tests", dependencies: ["HTTP1", httpTypes, nio("NIOCore")], swiftSettings: strict),
         .testTarget(
