@@ -45,7 +45,7 @@ extension StoreError {
         guard let error = error as? DatabaseError else { return "\(error)" }
         // A rollback behind a failure replaces SQLite's words for it.
         let reason =
-            (error.message == "not an error"
+            (error.message?.utf8.elementsEqual("not an error".utf8) == true
                 ? DatabaseError(resultCode: error.extendedResultCode).message : error.message) ?? "no reason is given"
         switch error.resultCode {
         case .SQLITE_NOTADB, .SQLITE_CORRUPT: return "it is not a SQLite database, or it is damaged (\(reason))"
