@@ -1,5 +1,5 @@
 internal import Glibc
-package import NIOCore
+internal import NIOCore
 internal import Synchronization
 
 /// A client's connection: a `Channel` on a ``SocketEventLoop``, with the behaviour of SwiftNIO's own, so that its
@@ -13,54 +13,47 @@ internal import Synchronization
 package final class SocketChannel: @unchecked Sendable {
     package let loop: SocketEventLoop
     package let peer: PeerAddress
-    private var descriptor: Int32
-    private var madePipeline: ChannelPipeline?
-    private let closePromise: EventLoopPromise<Void>
+    var descriptor: Int32
+    var madePipeline: ChannelPipeline?
+    let closePromise: EventLoopPromise<Void>
 
-    private let activity = Atomic(false)
-    private let writability = Atomic(true)
-    private var isRegistered = false
+    let activity = Atomic(false)
+    let writability = Atomic(true)
+    var isRegistered = false
 
     // Reading.
     private var receiveSize = ReceiveBuffers.Size.small
     var autoRead = true
     package var allowsHalfClosure = false
     /// Somebody wants bytes.
-    private var readIsPending = false
+    var readIsPending = false
     /// There may be bytes.
-    private var mayRead = false
+    var mayRead = false
     /// The client sends nothing more; what it has sent is read in any case.
     private var inputEnds = false
-    private var inputIsClosed = false
+    var inputIsClosed = false
     /// A read ends at urgent bytes, though more may be behind them: few bytes do not mean that there are no more.
     private var hasUrgentBytes = false
     /// It is in the loop's list of those that go on.
     private var goesOn = false
 
     // Writing.
-    private var writes = PendingWrites()
-    private var mayWrite = true
-    private var isWatchedForRoom = false
-    private var isFlushing = false
-    private var isGathering = false
-    private var outputIsClosed = false
+    var writes = PendingWrites()
+    var mayWrite = true
+    var isWatchedForRoom = false
+    var isFlushing = false
+    var isGathering = false
+    var outputIsClosed = false
     /// The output is to be closed when all has left that was flushed.
-    private var outputEnd: OutputEnd?
+    var outputEnd: OutputEnd?
 
-    private struct OutputEnd {
+    struct OutputEnd {
         let promise: EventLoopPromise<Void>?
     }
 
     /// As many reads in a turn: others are waiting.
     private static let mostReads = 4
-    /// As many sends one after the other.
-    private static let mostSends = 16
-    /// More than the one makes it not writable, less than the other writable again; SwiftNIO's own.
-    private static let marks = (low: 32 << 10, high: 64 << 10)
-    private static let input: ReadyEvents = [.readable, .urgent, .inputEnds, .edgeTriggered]
-
-    /// Bytes that were written and have not left.
-    package var unsentBytes: Int { writes.bytes }
+    static let input: ReadyEvents = [.readable, .urgent, .inputEnds, .edgeTriggered]
 
     /// - Parameter descriptor: closed with the channel.
     /// - Precondition: on `loop`.
@@ -115,7 +108,7 @@ package final class SocketChannel: @unchecked Sendable {
         readSome()
     }
 
-    private func goOnLater() {
+    func goOnLater() {
         guard !goesOn else { return }
         goesOn = true
         loop.goOnLater(self)
@@ -140,7 +133,7 @@ package final class SocketChannel: @unchecked Sendable {
     }
 
     /// The client's side has ended, or the connection is broken: what is left is read, and the end comes with it.
-    private func readToEnd() {
+    func readToEnd() {
         while isOpen, !inputIsClosed {
             switch readOnce() {
             case .some, .last:
@@ -191,85 +184,6 @@ package final class SocketChannel: @unchecked Sendable {
         close0(error: ChannelError.eof, mode: allowsHalfClosure ? .input : .all, promise: nil)
         readIsPending = false
     }
-
-    // MARK: Writing
-
-    /// Sends behind `body`, in as few system calls as it takes, whatever `body` has flushed. Each of them may wake the
-    /// client.
-    package func gatherSends(_ body: () -> Void) {
-        isGathering = true
-        body()
-        stopGathering()
-    }
-
-    private func stopGathering() {
-        guard isGathering else { return }
-        isGathering = false
-        if isOpen { flushNow() }
-    }
-
-    private func flushNow() {
-        guard !isFlushing, !isGathering else { return }
-        isFlushing = true
-        var sends = 0
-        while isOpen, mayWrite, writes.isFlushed {
-            guard sends < Self.mostSends else {
-                // The kernel takes all there is: the others have their turn.
-                loop.append { self.flushNow() }
-                break
-            }
-            sends += 1
-            switch writes.send(to: descriptor, by: loop.parts) {
-            case .full: awaitRoom()
-            case .failed(let code): writingFailed(IOError(errnoCode: code, reason: "send"))
-            case .sent(let count):
-                for promise in writes.remove(count) { promise.succeed() }
-                if isOpen, writes.bytes < Self.marks.low, !isWritable {
-                    writability.store(true, ordering: .relaxed)
-                    pipeline.syncOperations.fireChannelWritabilityChanged()
-                }
-            }
-        }
-        isFlushing = false
-        if isOpen, !writes.isFlushed, let end = outputEnd {
-            outputEnd = nil
-            shutDownOutput(end.promise)
-        }
-    }
-
-    private func awaitRoom() {
-        mayWrite = false
-        guard !isWatchedForRoom else { return }
-        isWatchedForRoom = true
-        do {
-            try loop.watch(descriptor, for: Self.input.union(.writable))
-        } catch {
-            close0(error: error, mode: .all, promise: nil)
-        }
-    }
-
-    /// The client may have sent something before it broke the connection.
-    private func writingFailed(_ error: IOError) {
-        if autoRead || readIsPending { readToEnd() }
-        close0(error: error, mode: .all, promise: nil)
-    }
-
-    /// Behind what `promise` brings about, which may be that the whole connection is closed. That tells the client the
-    /// same, with one system call less.
-    private func shutDownOutput(_ promise: EventLoopPromise<Void>?) {
-        outputIsClosed = true
-        promise?.succeed()
-        loop.append { self.shutDown() }
-    }
-
-    private func shutDown() {
-        guard isOpen else { return }
-        guard shutdown(descriptor, Int32(SHUT_WR)) == 0 else {
-            let error = IOError(errnoCode: errno, reason: "shutdown")
-            return close0(error: error, mode: .all, promise: nil)
-        }
-        pipeline.syncOperations.fireUserInboundEventTriggered(ChannelEvent.outputClosed)
-    }
 }
 
 extension SocketChannel: ReadinessHandler {
@@ -303,132 +217,4 @@ extension SocketChannel: ReadinessHandler {
         getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &code, &size)
         return code == 0 ? ECONNRESET : code
     }
-}
-
-// MARK: - The channel of its handlers
-
-extension SocketChannel: Channel {
-    package var eventLoop: any EventLoop { loop }
-    package var allocator: ByteBufferAllocator { ByteBufferAllocator() }
-    package var closeFuture: EventLoopFuture<Void> { closePromise.futureResult }
-    package var parent: (any Channel)? { nil }
-    package var isActive: Bool { activity.load(ordering: .relaxed) }
-    package var isWritable: Bool { writability.load(ordering: .relaxed) }
-    package var remoteAddress: SocketAddress? { peer.socketAddress }
-    /// Nobody has asked yet.
-    package var localAddress: SocketAddress? { nil }
-    package var _channelCore: any ChannelCore { self }
-
-    package var pipeline: ChannelPipeline {
-        guard let madePipeline else { preconditionFailure("made with the channel") }
-        return madePipeline
-    }
-}
-
-extension SocketChannel: ChannelCore {
-    package func localAddress0() throws -> SocketAddress { throw ChannelError.operationUnsupported }
-    package func remoteAddress0() throws -> SocketAddress {
-        guard let address = remoteAddress else { throw ChannelError.unknownLocalAddress }
-        return address
-    }
-
-    // An accepted connection is all that, or becomes it in `activate()`.
-    package func register0(promise: EventLoopPromise<Void>?) { refuse(promise) }
-    package func registerAlreadyConfigured0(promise: EventLoopPromise<Void>?) { refuse(promise) }
-    package func bind0(to: SocketAddress, promise: EventLoopPromise<Void>?) { refuse(promise) }
-    package func connect0(to: SocketAddress, promise: EventLoopPromise<Void>?) { refuse(promise) }
-
-    private func refuse(_ promise: EventLoopPromise<Void>?) { promise?.fail(ChannelError.operationUnsupported) }
-
-    package func write0(_ data: NIOAny, promise: EventLoopPromise<Void>?) {
-        guard isOpen else {
-            promise?.fail(ChannelError.ioOnClosedChannel)
-            return
-        }
-        guard !outputIsClosed, outputEnd == nil else {
-            promise?.fail(ChannelError.outputClosed)
-            return
-        }
-        writes.append(unwrapData(data, as: ByteBuffer.self), promise)
-        guard writes.bytes > Self.marks.high, isWritable else { return }
-        writability.store(false, ordering: .relaxed)
-        pipeline.syncOperations.fireChannelWritabilityChanged()
-    }
-
-    package func flush0() {
-        guard isOpen else { return }
-        writes.flush()
-        if isActive { flushNow() }
-    }
-
-    package func read0() {
-        guard isOpen, !inputIsClosed else { return }
-        readIsPending = true
-        if mayRead { goOnLater() }
-    }
-
-    package func close0(error: any Error, mode: CloseMode, promise: EventLoopPromise<Void>?) {
-        guard isOpen else {
-            promise?.fail(ChannelError.alreadyClosed)
-            return
-        }
-        switch mode {
-        case .output where !inputIsClosed: closeOutput(promise)
-        case .input where !outputIsClosed: closeInput(error, promise)
-        case .input, .output, .all:
-            stopGathering()
-            guard isOpen else {
-                promise?.fail(ChannelError.alreadyClosed)
-                return
-            }
-            closeAll(error, promise)
-        }
-    }
-
-    private func closeOutput(_ promise: EventLoopPromise<Void>?) {
-        guard !outputIsClosed, outputEnd == nil else {
-            promise?.fail(ChannelError.outputClosed)
-            return
-        }
-        if writes.isFlushed {
-            outputEnd = OutputEnd(promise: promise)
-        } else {
-            shutDownOutput(promise)
-        }
-    }
-
-    private func closeInput(_ error: any Error, _ promise: EventLoopPromise<Void>?) {
-        guard !inputIsClosed else {
-            promise?.fail(ChannelError.inputClosed)
-            return
-        }
-        if case ChannelError.eof = error {} else { shutdown(descriptor, Int32(SHUT_RD)) }
-        inputIsClosed = true
-        promise?.succeed()
-        pipeline.syncOperations.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
-    }
-
-    private func closeAll(_ error: any Error, _ promise: EventLoopPromise<Void>?) {
-        if isRegistered { loop.forget(descriptor) }
-        Glibc.close(descriptor)
-        descriptor = -1
-        let wasActive = activity.exchange(false, ordering: .relaxed)
-        for promise in writes.removeAll() { promise.fail(error) }
-        if let end = outputEnd {
-            outputEnd = nil
-            end.promise?.fail(error)
-        }
-        promise?.succeed()
-        if wasActive { pipeline.syncOperations.fireChannelInactive() }
-        if isRegistered { pipeline.syncOperations.fireChannelUnregistered() }
-        // Whoever closes it may be one of its handlers.
-        loop.append {
-            self.removeHandlers(pipeline: self.pipeline)
-            self.closePromise.succeed()
-        }
-    }
-
-    package func triggerUserOutboundEvent0(_ event: Any, promise: EventLoopPromise<Void>?) { refuse(promise) }
-    package func channelRead0(_ data: NIOAny) {}
-    package func errorCaught0(error: any Error) {}
 }
