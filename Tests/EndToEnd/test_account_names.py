@@ -46,7 +46,9 @@ def start(start_gateway, names_pool, front, ledger):
     def make(flow: str = "srp", names: list[str] | None = None, **changes) -> Account:
         cognito = names_pool.sign_in_settings("pool", endpoint=front.url, flow=flow)
         cognito |= {"login_with": names} if names else {}
-        settings = {"sign_in": {"cognito": cognito}, "account_limits": {"lockout": LOCKOUT}, **changes}
+        # Times are compared in as many rounds as it takes.
+        limits = {"lockout": LOCKOUT, "sign_in": {"address": "600/1m", "account": "600/1m"}}
+        settings = {"sign_in": {"cognito": cognito}, "account_limits": limits, **changes}
         gateway = start_gateway(settings, pool=names_pool, environment=CREDENTIALS)
         account = Account(gateway.port, ledger)
         account.gateway = gateway

@@ -389,6 +389,8 @@ def test_websocket_frames_pass_without_being_stored(gateway, own_recorder, size,
         with growth(gateway.process):
             Reader(client.socket)
             pour(client.socket, unit, size)
+        # While its reader waits, a socket that is closed stays open for the peer.
+        client.socket.shutdown(socket.SHUT_RDWR)
     assert gateway.process.exit_status is None
 
 
