@@ -16,6 +16,7 @@ A third rule keeps calls from overflowing the stack: the value behind a lock is 
 functions.
 """
 
+import bisect
 import re
 import sys
 from collections.abc import Iterator
@@ -33,6 +34,7 @@ WAITS = re.compile(r"\bflock\(|\blockf\(|\.wait\(\)|\.wait\(timeout|\bsync\s*[({
 TAKES = re.compile(r"\bmutex\s*\.|_unsafeLock|\bwithLock(IfAvailable)?\(")
 ASYNC_CLOSURE = re.compile(r"(\bTask(\.detached)?|\.addTask\w*|\bTask\.immediate)\s*(\([^()]*\))?\s*$")
 ASYNC_FUNCTION = re.compile(r"\b(func|init|get|subscript)\b.*\)\s*(async\b|reasync\b)|\bget\s+async\b|\basync\s+(throws\b.*)?(in|->)", re.DOTALL)
+CONTINUATION = re.compile(r"\s*(throws|async|->|where|[{)])")
 SYNCHRONOUS = re.compile(r"\b(func\s+\S|init[?(<]|deinit\b|class\b|struct\b|enum\b|actor\b|extension\b|protocol\b)")
 
 
@@ -45,12 +47,14 @@ def code_only(text: str) -> str:
     return re.sub(r'//[^\n]*|/\*.*?\*/|"""(?:\\.|.)*?"""|"(?:\\.|[^"\\\n])*"', blank, text, flags=re.DOTALL)
 
 
-def async_places(code: str) -> Iterator[tuple[int, bool]]:
-    """Each place of a brace or line end, with whether what follows is directly in the body of an async function."""
+def async_places(code: str) -> list[tuple[int, bool]]:
+    """The places of braces and ends of lines, with whether what follows each is directly in the body of an async function."""
+    places = []
     # Whether the code in each open pair of braces runs in an async function.
     bodies: list[bool] = []
     start = 0
-    for place, character in enumerate(code):
+    for found in re.finditer(r"[{};\n]", code):
+        place, character = found.start(), found[0]
         if character == "{":
             header = code[start:place].strip()
             # A closure's parameters and effects stand behind its brace.
@@ -66,9 +70,10 @@ def async_places(code: str) -> Iterator[tuple[int, bool]]:
             if bodies:
                 bodies.pop()
             start = place + 1
-        elif character == ";" or (character == "\n" and not is_continued(code, start, place)):
+        elif character == ";" or not is_continued(code, start, place):
             start = place + 1
-        yield place, bool(bodies) and bodies[-1]
+        places.append((place, bool(bodies) and bodies[-1]))
+    return places
 
 
 def is_continued(code: str, start: int, place: int) -> bool:
@@ -76,13 +81,12 @@ def is_continued(code: str, start: int, place: int) -> bool:
     text = code[start:place]
     if text.count("(") > text.count(")") or text.count("[") > text.count("]"):
         return True
-    return bool(re.search(r"\b(func|init|subscript)\b", text)) and code[place:].lstrip().startswith(("throws", "async", "->", "where", "{", ")"))
+    return bool(re.search(r"\b(func|init|subscript)\b", text) and CONTINUATION.match(code, place))
 
 
 def uses(text: str, room: str) -> Iterator[tuple[int, str]]:
     """The faulty lines of one file, by number."""
     code = code_only(text)
-    is_async = dict(async_places(code))
     is_room = room == ROOM
     for found in ([] if is_room else MUTEXES.finditer(code)):
         if room in APP_ROOMS and found[0] == "NSLock":
@@ -90,9 +94,13 @@ def uses(text: str, room: str) -> Iterator[tuple[int, str]]:
         yield code.count("\n", 0, found.start()) + 1, f"{found[0]} outside Sources/{ROOM}: use Locked"
     for found in FUNCTIONS.finditer(code):
         yield code.count("\n", 0, found.start()) + 1, "a function is the value behind a lock: use a struct with the function"
-    for found in WAITS.finditer(code):
+    waits = list(WAITS.finditer(code))
+    places = async_places(code) if waits else []
+    for found in waits:
+        before = bisect.bisect(places, found.start(), key=lambda place: place[0])
+        is_async = before > 0 and places[before - 1][1]
         line = code[code.rfind("\n", 0, found.start()) + 1 : found.start()]
-        if is_async[found.start()] and not re.search(r"\bawait\b", line):
+        if is_async and not re.search(r"\bawait\b", line):
             yield code.count("\n", 0, found.start()) + 1, f"an async function waits with {found[0].strip('.({ ')}"
     if is_room:
         yield from takers(code)
