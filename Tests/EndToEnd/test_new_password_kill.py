@@ -77,27 +77,36 @@ def passes(gateway: Gateway, session: dict) -> bool:
     return raw.exchange(gateway.port, "GET", "/recorded/x", bearer(session["access_token"])).status == 200
 
 
-@pytest.mark.parametrize("way", OPERATIONS)
-def test_the_sessions_from_before_end_when_the_gateway_is_back(gateway, pool, front, ledger, way):
-    account, email = Account(gateway.port, ledger), new_email()
-    add_user(pool, email, ADA[0])
-    own, other = (account.login(email, ADA[1]).json() for _ in range(2))
-    assert account.post("forgot-password", {"email": email}).status == 202
-    code = pool.confirmation_code(email)
-    is_set = threading.Event()
+class Change:
+    """A user's new password, set in one of the ways, with a session that sets it and another one."""
+
+    def __init__(self, account: Account, pool: LocalPool, way: str):
+        self.way, self.email = way, new_email()
+        add_user(pool, self.email, ADA[0])
+        self.own, self.other = (account.login(self.email, ADA[1]).json() for _ in range(2))
+        assert account.post("forgot-password", {"email": self.email}).status == 202
+        self._account, self._code = account, pool.confirmation_code(self.email)
+
+    def make(self) -> None:
+        set_password(self.way, self._account, self.email, self._code, self.own)
+
+
+def test_the_sessions_from_before_end_when_the_gateway_is_back(gateway, pool, front, ledger):
+    changes = [Change(Account(gateway.port, ledger), pool, way) for way in OPERATIONS]
+    are_set = threading.Semaphore(0)
 
     def hold(operation: str) -> None:
-        if operation == OPERATIONS[way]:
-            is_set.set()
+        if operation in OPERATIONS.values():
+            are_set.release()
             front.released.wait(60)
 
     front.before_response = hold
-    with ThreadPoolExecutor(1) as threads:
-        call = threads.submit(set_password, way, account, email, code, own)
-        assert is_set.wait(20)
+    with ThreadPoolExecutor(len(changes)) as threads:
+        calls = [threads.submit(change.make) for change in changes]
+        assert all(are_set.acquire(timeout=20) for _ in changes)
         gateway.process.signal(signal.SIGKILL)
         gateway.process.wait(10)
-        assert call.exception(20) is not None, "nobody heard that it was done"
+        assert all(call.exception(20) is not None for call in calls), "nobody heard that it was done"
     front.before_response = None
     front.released.set()
     again = Gateway(gateway.config_path.parent, "gateway", gateway.config)
@@ -105,15 +114,18 @@ def test_the_sessions_from_before_end_when_the_gateway_is_back(gateway, pool, fr
         account = Account(again.port, ledger)
         # Without keys it would let nobody pass.
         again.wait_until_ready()
-        wait_until(lambda: not passes(again, other), "the end of the other session", seconds=40)
-        assert_refusal(account.refresh(other["refresh_token"]), 401, "TokenRefreshException")
-        goes_on = "change" in way
-        assert passes(again, own) is goes_on
-        assert account.refresh(own["refresh_token"]).status == (200 if goes_on else 401)
-        wait_until(lambda: open_refresh_tokens(pool, email) == int(goes_on), "the end at Cognito")
+        for change in changes:
+            wait_until(lambda change=change: not passes(again, change.other), f"the end of the other session: {change.way}", seconds=40)
+            assert_refusal(account.refresh(change.other["refresh_token"]), 401, "TokenRefreshException")
+            goes_on = "change" in change.way
+            assert passes(again, change.own) is goes_on, change.way
+            assert account.refresh(change.own["refresh_token"]).status == (200 if goes_on else 401), change.way
+            wait_until(
+                lambda email=change.email, left=int(goes_on): open_refresh_tokens(pool, email) == left,
+                f"the end at Cognito: {change.way}",
+            )
+            assert passes(again, account.login(change.email, NEXT).json()), change.way
         wait_until(lambda: "sessions were ended later than the password was set" in again.log(), "the log")
-        signed_in = account.login(email, NEXT).json()
-        assert passes(again, signed_in)
         wait_until(lambda: not left_over(again), "all to be done")
     finally:
         again.stop()

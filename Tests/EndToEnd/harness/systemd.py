@@ -1,6 +1,7 @@
 """systemd itself as the first process of namespaces of its own, on a copy of this machine's file system that nobody else
 sees: what a unit says is what systemd does with it. Wants root."""
 
+import signal
 import subprocess
 from pathlib import Path
 
@@ -99,4 +100,6 @@ class Systemd:
         return self.checked("systemctl", "show", "--property", name, "--value", unit).rstrip("\n")
 
     def stop(self) -> None:
+        # unshare(1) ends by nothing else, and everything inside ends with it.
+        self._process.signal(signal.SIGKILL)
         self._process.stop()
