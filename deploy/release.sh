@@ -41,7 +41,7 @@ python3 deploy/release/dependencies.py ||
     fail "these are not the packages of deploy/release/dependencies.txt; docs/running.md says what to do about it"
 if [ -z "${GATEHOUSE_BINARY:-}" ]; then
     echo "building the release binary (the first time takes some minutes)"
-    "${release_build[@]}"
+    "$repository/deploy/build.sh"
     binary=$release_binary
 fi
 version=$("$binary" --version)

@@ -86,8 +86,6 @@ need_swift() {
 }
 
 # shellcheck disable=SC2034 # used where this is sourced
-release_build=("$repository/deploy/build.sh")
-# shellcheck disable=SC2034 # used where this is sourced
 release_binary=$repository/.build/release/gatehouse
 
 # Runs a build, appends its output to a file, and shows how far it is: `[n/517]` and the time gone, on a terminal in one line

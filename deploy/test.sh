@@ -244,14 +244,14 @@ single dependencies
 swift_tests --skip PostgresTests
 swift_tests --filter PostgresTests
 single untrusted_text
-headline "${release_build[@]}"
-if "${release_build[@]}" >"$results/build" 2>&1; then
+headline deploy/build.sh
+if deploy/build.sh >"$results/build" 2>&1; then
     end_to_end_tests
     fuzz
     single verify_benchmark "${benchmark_options[@]}"
 else
     tail -40 "$results/build"
-    echo "${release_build[*]}" >>"$failures"
+    echo deploy/build.sh >>"$failures"
     count 0 1
 fi
 for sanitizer in "${sanitizers[@]}"; do

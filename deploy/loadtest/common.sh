@@ -46,7 +46,7 @@ need_gatehouse() {
     if [ -z "${GATEHOUSE_BINARY:-}" ]; then
         need_swift
         echo "building the release binary"
-        "${release_build[@]}" >/dev/null </dev/null || fail "the build failed: ${release_build[*]}"
+        "$repository/deploy/build.sh" >/dev/null </dev/null || fail "deploy/build.sh failed"
         GATEHOUSE_BINARY=$release_binary
     fi
     [ -x "$GATEHOUSE_BINARY" ] || fail "no program $GATEHOUSE_BINARY"

@@ -19,8 +19,7 @@ need_packages ca-certificates curl libcurl4-openssl-dev libnghttp2-dev libpq-dev
     procps python3 wrk zlib1g-dev
 need_swift
 echo "building the server on SwiftNIO"
-build=("${release_build[@]/#gatehouse/floor-benchmark}")
-"${build[@]}" >/dev/null </dev/null || fail "the build failed: ${build[*]}"
+"$repository/deploy/build.sh" floor-benchmark >/dev/null </dev/null || fail "deploy/build.sh floor-benchmark failed"
 floor=$(dirname "$release_binary")/floor-benchmark
 
 read -r nginx_port open_port closing_port < <(free_ports 3)

@@ -58,7 +58,7 @@ make_dashboard() {
     if [ -z "${GATEHOUSE_BINARY:-}" ]; then
         need_build
         echo "building the release binary (the first time takes some minutes)"
-        "${release_build[@]}"
+        "$repository/deploy/build.sh"
         GATEHOUSE_BINARY=$release_binary
     fi
     GATEHOUSE_BINARY=$(realpath "$GATEHOUSE_BINARY") PYTHONPATH=$repository/Tests/EndToEnd \
