@@ -21,16 +21,16 @@ extension CertificateService {
     private func obtain(_ name: String, _ client: ACMEClient) async -> Bool {
         logger.info("ordering a certificate", metadata: ["name": "\(name)"])
         do {
-            let time = now()
+            let (time, state) = (now(), state.withLock { $0 })
             let issuance = ACMEIssuance(
-                client: client, stage: OrderStage(service: self), name: name, challenge: order.challenge,
-                replacesValid: state.withLock { $0.certificate(of: name) }?.isValid(at: time) ?? false, now: now,
-                canServe: canServe)
+                client: client, stage: OrderStage(service: self, name: name), name: name, challenge: order.challenge,
+                left: state.known.finalized(name, directory: order.directory, now: time),
+                replacesValid: state.certificate(of: name)?.isValid(at: time) ?? false, now: now, canServe: canServe)
             let issued = try await issuance.run()
             let certificate = ObtainedCertificate(
                 name: name, directory: order.directory, chain: issued.chain, key: issued.key, obtainedAt: now())
             try await change { $0.keep(certificate) }
-            state.withLock { $0.obtained += 1 }
+            self.state.withLock { $0.obtained += 1 }
             logger.notice(
                 "certificate obtained",
                 metadata: ["name": "\(name)", "expires_at": .stringConvertible(issued.certificate.notAfter)])
@@ -59,6 +59,7 @@ extension CertificateService {
                     after: error, of: name, among: names, in: state, isOfAccount: isOfAccount, at: time)
                 for failure in failures { state.keep(failure) }
                 if RenewalSchedule.endsAccount(error) { state.account?.url = nil }
+                if error.endsOrder, !isOfAccount { state.dropFinalized(name) }
             }
         } catch {
             note(storageError: error)
@@ -148,6 +149,11 @@ extension CertificateService {
         try await Task { try await change { $0.pending.removeAll { $0.challenge == challenge } } }.value
     }
 
+    fileprivate func keepOrder(_ url: String, _ key: Secret, of name: String) async throws {
+        let finalized = ACMEState.Finalized(name: name, directory: order.directory, url: url, key: key, at: now())
+        try await change { $0.keep(finalized) }
+    }
+
     fileprivate func renewLease() async throws {
         guard try await storage.lease(to: holder, seconds: Self.leaseLength) else { throw ACMEError.leaseLost }
     }
@@ -156,9 +162,11 @@ extension CertificateService {
 /// The gateway as an order sees it.
 private struct OrderStage: ACMEStage {
     let service: CertificateService
+    let name: String
 
     func present(_ challenge: ACMEChallenge) async throws { try await service.present(challenge) }
     func withdraw(_ challenge: ACMEChallenge) async throws { try await service.withdraw(challenge) }
+    func keepOrder(_ url: String, _ key: Secret) async throws { try await service.keepOrder(url, key, of: name) }
     func goOn() async throws { try await service.renewLease() }
     func wait(_ seconds: Int64) async throws { try await Task.sleep(for: .seconds(seconds)) }
 }

@@ -14,6 +14,8 @@ struct ACMEIssuanceTests {
             var waits: [Int64] = []
             var presented: [ACMEChallenge] = []
             var withdrawn: [ACMEChallenge] = []
+            /// The order that was stored last.
+            var kept: (url: String, key: Secret)?
         }
 
         private let state: Mutex<State>
@@ -29,10 +31,12 @@ struct ACMEIssuanceTests {
 
         func present(_ challenge: ACMEChallenge) async throws { state.withLock { $0.presented.append(challenge) } }
         func withdraw(_ challenge: ACMEChallenge) async throws { state.withLock { $0.withdrawn.append(challenge) } }
+        func keepOrder(_ url: String, _ key: Secret) async throws { state.withLock { $0.kept = (url, key) } }
         func goOn() async throws {
             if losesLease, !now.presented.isEmpty { throw ACMEError.leaseLost }
         }
         func wait(_ seconds: Int64) async throws {
+            try Task.checkCancellation()
             state.withLock { state in
                 state.time += seconds
                 state.waits.append(seconds)
@@ -44,9 +48,12 @@ struct ACMEIssuanceTests {
         let stage: Stage
         private let issuance: ACMEIssuance
 
-        /// - Parameter ahead: how many seconds the gateway's clock is ahead of the authority's.
+        /// - Parameters:
+        ///   - ahead: how many seconds the gateway's clock is ahead of the authority's.
+        ///   - left: the stage of an order that is to be gone on with.
         init(
-            _ directory: ScriptedDirectory, ahead: Int64 = 0, replacesValid: Bool = false, losesLease: Bool = false
+            _ directory: ScriptedDirectory, ahead: Int64 = 0, replacesValid: Bool = false, losesLease: Bool = false,
+            left: Stage? = nil
         ) throws {
             let stage = Stage(time: Int64(Date().timeIntervalSince1970) + ahead, losesLease: losesLease)
             let now: @Sendable () -> Int64 = { stage.now.time }
@@ -55,7 +62,11 @@ struct ACMEIssuanceTests {
                 client: ACMEClient(
                     directory: "https://ca.test/dir", key: try P256SigningKey.generate(), fetcher: directory,
                     now: now),
-                stage: stage, name: "a.test", challenge: .http, replacesValid: replacesValid, now: now,
+                stage: stage, name: "a.test", challenge: .http,
+                left: left?.now.kept.map {
+                    ACMEState.Finalized(
+                        name: "a.test", directory: "https://ca.test/dir", url: $0.url, key: $0.key, at: now())
+                }, replacesValid: replacesValid, now: now,
                 canServe: { _, _ in true })
         }
 
@@ -125,6 +136,65 @@ struct ACMEIssuanceTests {
         let endless = try Order(ScriptedDirectory(delays: 1000))
         #expect(try await endless.error() == ACMEError.tookTooLong("the order"))
         #expect((250...300).contains(endless.stage.now.waits.reduce(0, +)))
+    }
+
+    // MARK: An order that somebody else has begun
+
+    /// Whether the run of an order ends because its task is cancelled.
+    private static func isCancelled(_ order: Order) async -> Bool {
+        let task = Task { try await order.run() }
+        let result = await task.result
+        return task.isCancelled && (try? result.get()) == nil
+    }
+
+    static let ends: [(step: String, replies: [ScriptedDirectory.Reply])] = [
+        ("finalize", [.cancels]), ("order", [.own, .cancels]), ("certificate", [.cancels]),
+    ]
+
+    @Test(
+        "A gateway that ends behind the finalization leaves an order that another one finishes",
+        arguments: ends.indices)
+    func leftOrder(number: Int) async throws {
+        let (step, replies) = Self.ends[number]
+        let directory = ScriptedDirectory([step: replies], delays: 2)
+        let first = try Order(directory)
+        #expect(await Self.isCancelled(first))
+        let kept = try #require(first.stage.now.kept)
+        let issued = try await Order(directory, left: first.stage).run()
+        #expect(issued.key == kept.key)
+        #expect(await directory.count("new") == 1)
+    }
+
+    static let failures: [(replies: [ScriptedDirectory.Reply], isOrderedAnew: Bool)] = [
+        ([.status(404)], true), ([.status(403)], true), ([.status(503)], false), ([.status(429)], false),
+        ([.away], false),
+    ]
+
+    @Test("Only an order that the directory does not know is replaced by a new one", arguments: failures.indices)
+    func forgotten(number: Int) async throws {
+        let (replies, isOrderedAnew) = Self.failures[number]
+        // The first answer is that the order is ready.
+        let directory = ScriptedDirectory(["certificate": [.cancels], "order": [.own] + replies])
+        let first = try Order(directory)
+        #expect(await Self.isCancelled(first))
+        let second = try Order(directory, left: first.stage)
+        #expect(try await (second.error() == nil) == isOrderedAnew)
+        #expect(await directory.count("new") == (isOrderedAnew ? 2 : 1))
+        #expect((second.stage.now.kept != nil) == isOrderedAnew)
+    }
+
+    @Test("An order that ended otherwise, or whose key cannot be read, is replaced by a new one")
+    func invalid() async throws {
+        let directory = ScriptedDirectory(["certificate": [.cancels]])
+        let first = try Order(directory)
+        #expect(await Self.isCancelled(first))
+        await directory.endOrder(as: "invalid")
+        _ = try await Order(directory, left: first.stage).run()
+        #expect(await directory.count("new") == 2)
+        let unreadable = Stage(time: first.stage.now.time, losesLease: false)
+        try await unreadable.keepOrder("https://ca.test/order", Secret("no key"))
+        _ = try await Order(directory, left: unreadable).run()
+        #expect(await directory.count("new") == 3)
     }
 
     // MARK: The certificate

@@ -11,6 +11,11 @@ struct ACMEStateTests {
             name: name, directory: "https://ca.test/dir", chain: chain, key: Secret("k"), obtainedAt: obtainedAt)
     }
 
+    private static func finalized(_ name: String, at time: Int64) -> ACMEState.Finalized {
+        .init(
+            name: name, directory: "https://ca.test/dir", url: "https://ca.test/order", key: Secret("k"), at: time)
+    }
+
     private static var state: ACMEState {
         var state = ACMEState()
         state.account = .init(directory: "https://ca.test/dir", key: Secret("key"), url: nil, contacts: ["a@b.test"])
@@ -20,6 +25,7 @@ struct ACMEStateTests {
                 name: "b.test", count: 2, nextAt: 11, lastAt: 8, since: 7, storedAt: 9, error: "why \"so\""))
         let challenge = ACMEChallenge(type: .http, name: "b.test", token: "t", keyAuthorization: "t.x")
         state.pending = [.init(challenge: challenge, endsAt: 10)]
+        state.keep(finalized("b.test", at: 8))
         return state
     }
 
@@ -29,12 +35,16 @@ struct ACMEStateTests {
         #expect(try ACMEState(decoding: ACMEState().encoded()) == ACMEState())
     }
 
-    @Test("A state of an earlier version, which has no beginnings of failures and no times of storing, is read")
+    @Test("A state of an earlier version, without times of failures and finalized orders, is read")
     func beginning() throws {
         let text = String(decoding: Self.state.encoded(), as: UTF8.self)
-        let older = text.replacing(#","since":7"#, with: "").replacing(#","stored_at":9"#, with: "")
-        let failure = try ACMEState(decoding: Array(older.utf8)).failure(of: "b.test")
+        let orders = try #require(text.firstRange(of: #","finalized":["#))
+        let older = (text[..<orders.lowerBound] + "}")
+            .replacing(#","since":7"#, with: "").replacing(#","stored_at":9"#, with: "")
+        let state = try ACMEState(decoding: Array(older.utf8))
+        let failure = state.failure(of: "b.test")
         #expect(failure?.since == 8 && failure?.storedAt == 8)
+        #expect(state.finalized.isEmpty && state.pending == Self.state.pending)
     }
 
     @Test(
@@ -49,6 +59,23 @@ struct ACMEStateTests {
         state.keep(Self.certificate("b.test", 6))
         state.keep(Self.certificate("b.test", 7))
         #expect(state.certificates.map(\.obtainedAt) == [5, 7] && state.failures.isEmpty)
+        #expect(state.finalized.isEmpty)
+    }
+
+    @Test("A name has one finalized order, at the directory that was asked, for a day")
+    func finalizedOrder() {
+        var state = Self.state
+        let (newer, directory, day) = (Self.finalized("b.test", at: 100), "https://ca.test/dir", Int64(86_400))
+        state.keep(newer)
+        #expect(state.finalized == [newer])
+        #expect(state.finalized("b.test", directory: directory, now: 99 + day) == newer)
+        #expect(state.finalized("b.test", directory: directory, now: 100 + day) == nil)
+        #expect(state.finalized("b.test", directory: "https://other.test/dir", now: 100) == nil)
+        #expect(state.finalized("a.test", directory: directory, now: 100) == nil)
+        state.prune(names: ["b.test"], now: 99 + day)
+        #expect(state.finalized == [newer])
+        state.prune(names: ["b.test"], now: 100 + day)
+        #expect(state.finalized.isEmpty)
     }
 
     @Test("Names that are not ordered any more leave nothing behind that is over")

@@ -103,7 +103,7 @@ struct CertificateServiceTests {
     }
 
     @Test(
-        "An order that is cancelled stores no failure, and withdraws its challenge",
+        "An order that is cancelled stores no failure, withdraws its challenge, and is gone on with once finalized",
         arguments: ["new", "challenge", "finalize", "certificate"])
     func cancelled(step: String) async throws {
         try await withDirectory { path in
@@ -116,9 +116,29 @@ struct CertificateServiceTests {
             #expect(await directory.count(step) == 1)
             let stored = try await file.read()
             #expect(stored.account != nil && stored.failures.isEmpty && stored.pending.isEmpty)
+            let isFinalized = ["finalize", "certificate"].contains(step)
+            #expect(stored.finalized.count == (isFinalized ? 1 : 0))
             #expect(service.tally.failed == 0)
             await service.look()
-            #expect(service.certificates.map(\.name) == ["a.test"], "the next order succeeds")
+            #expect(service.certificates.map(\.name) == ["a.test"], "the next attempt succeeds")
+            #expect(await directory.count("new") == (isFinalized ? 1 : 2))
+            #expect(try await file.read().finalized.isEmpty)
+        }
+    }
+
+    @Test("An order whose certificate cannot be used is not gone on with")
+    func unusableCertificate() async throws {
+        try await withDirectory { path in
+            let file = ACMEStateFile(stateDirectory: path)
+            let now = Int64(Date().timeIntervalSince1970)
+            let service = CertificateService(
+                CertificateOrder(directory: Self.directory, contacts: [], challenge: .http, names: ["a.test"]),
+                storage: file, fetcher: ScriptedDirectory(), logger: CapturedLog().logger, now: { now },
+                canServe: { _, _ in false }, publish: { _ in })
+            try await service.prepare()
+            await service.look()
+            let stored = try await file.read()
+            #expect(stored.failures.map(\.name) == ["a.test"] && stored.finalized.isEmpty)
         }
     }
 

@@ -34,6 +34,8 @@ actor ScriptedDirectory: Fetcher {
         self.delays = delays
     }
 
+    func endOrder(as status: String) { self.status = status }
+
     func count(_ step: String) -> Int { calls.count { $0 == step } }
 
     func fetch(_ request: FetchRequest) async throws(FetchError) -> FetchResponse {

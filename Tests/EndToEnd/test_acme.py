@@ -510,6 +510,28 @@ def test_another_gateway_takes_over_from_one_that_was_killed_with_the_lease(
     assert own_cluster.primary.sql(leases) != held
 
 
+def test_a_certificate_that_was_asked_for_is_not_ordered_again_after_a_kill(make_pebble, start_gateway):
+    pebble = make_pebble()
+    site = Site(pebble, start_gateway, "api.test")
+    stored = lambda: json.loads(site.state.read_text())
+    # Pebble makes it while the gateway waits for a second.
+    (order,) = wait_until(
+        lambda: site.state.exists() and stored()["finalized"], "an order that is finalized", seconds=30, interval=0.001
+    )
+    site.gateway.process.signal(signal.SIGKILL)
+    site.gateway.process.wait(10)
+    assert stored()["certificates"] == [] and stored()["finalized"] == [order]
+    site.gateway = again = Gateway(site.state.parent.parent, "again", site.gateway.config)
+    try:
+        site.wait_for("api.test")
+        (certificate,) = stored()["certificates"]
+        assert certificate["key"] == order["key"] and stored()["finalized"] == []
+        assert pebble.log().count("Added order") == 1
+        assert "PRIVATE KEY" not in again.log() + again.process.output()
+    finally:
+        again.stop()
+
+
 def test_draining_ends_an_order_before_the_listener_of_its_challenge(make_pebble, start_gateway, own_recorder):
     pebble = make_pebble(longest_sleep=VERY_LONG)
     site = Site(pebble, start_gateway, "api.test", upstreams={"recorder": {"first_byte_timeout": "20s"}})

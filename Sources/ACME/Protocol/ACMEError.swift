@@ -74,4 +74,12 @@ package enum ACMEError: Error, Equatable, Sendable, CustomStringConvertible {
         case .leaseLost: "another gateway has taken over"
         }
     }
+
+    /// Whether an order that was finalized has come to nothing. Else it may still bring its certificate.
+    var endsOrder: Bool {
+        switch self {
+        case .refused, .notValidated, .malformed, .foreignURL, .cryptography: true
+        case .unreachable, .rateLimited, .notDelivered, .tookTooLong, .leaseLost: false
+        }
+    }
 }

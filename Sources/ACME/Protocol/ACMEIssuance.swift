@@ -36,10 +36,16 @@ package struct ACMEChallenge: Sendable, Equatable {
 }
 
 /// The gateway, as an order needs it.
-package protocol ACMEStage: Sendable {
+protocol ACMEStage: Sendable {
     /// Returns when every gateway answers the challenge.
     func present(_ challenge: ACMEChallenge) async throws
     func withdraw(_ challenge: ACMEChallenge) async throws
+    /// Stores an order, before the directory is asked to finalize it.
+    ///
+    /// - Parameters:
+    ///   - url: the order's.
+    ///   - key: the certificate's, in PEM.
+    func keepOrder(_ url: String, _ key: Secret) async throws
     /// Called between requests.
     ///
     /// - Throws: ``ACMEError/leaseLost`` where the order is to be left to another gateway.
@@ -53,6 +59,8 @@ struct ACMEIssuance: Sendable {
     let stage: any ACMEStage
     let name: String
     let challenge: ACMEChallengeType
+    /// One from before, of which it is not known how it ended.
+    let left: ACMEState.Finalized?
     /// Whether the name has a certificate that is valid now.
     let replacesValid: Bool
     /// Seconds since 1970.
@@ -79,6 +87,7 @@ struct ACMEIssuance: Sendable {
 
     func run() async throws -> Issued {
         try await stage.goOn()
+        if let left, let issued = try await finish(left) { return issued }
         var (order, url) = try await client.newOrder(for: name)
         if order.status == .pending {
             for authorization in order.authorizations { try await authorize(authorization) }
@@ -86,13 +95,41 @@ struct ACMEIssuance: Sendable {
         }
         guard order.status == .ready else { throw Self.end(order) }
         let key = try cryptographically("key") { () throws(CryptographyError) in try P256SigningKey.generate() }
+        try await stage.keepOrder(url, pem(of: key))
+        return try await obtain(order, url, key)
+    }
+
+    /// Goes on with an order from before. A gateway that ended may have been the one that asked for its certificate.
+    ///
+    /// - Returns: nil where the directory has no such order any more, or one that comes to nothing.
+    private func finish(_ left: ACMEState.Finalized) async throws -> Issued? {
+        guard let key = try? P256SigningKey(pem: left.key) else { return nil }
+        let order: ACMEOrder
+        do throws(ACMEError) {
+            order = try ACMEOrder(await client.get(left.url).json(), origin: client.origin)
+        } catch {
+            guard error.endsOrder, !RenewalSchedule.endsAccount(error) else { throw error }
+            return nil
+        }
+        switch order.status {
+        case .ready, .processing, .valid: return try await obtain(order, left.url, key)
+        case .pending, .invalid: return nil
+        }
+    }
+
+    /// The certificate of an order that is ready, or was finalized.
+    private func obtain(_ order: ACMEOrder, _ url: String, _ key: P256SigningKey) async throws -> Issued {
         let request = try cryptographically("certificate request") { () throws(CryptographyError) in
             try key.certificateRequest(for: name)
         }
         let began = now()
-        order = try await finalize(order, url, request, at: began)
+        let order = try await finalize(order, url, request, at: began)
         guard order.status == .valid, let certificate = order.certificate else { throw Self.end(order) }
         return try await download(certificate, key, finalizedAt: began)
+    }
+
+    private func pem(of key: P256SigningKey) throws(ACMEError) -> Secret {
+        try cryptographically("PEM") { () throws(CryptographyError) in try key.privateKeyPEM() }
     }
 
     private static func end(_ order: ACMEOrder) -> ACMEError {
@@ -103,7 +140,7 @@ struct ACMEIssuance: Sendable {
     private func finalize(
         _ order: ACMEOrder, _ url: String, _ request: [UInt8], at time: Int64
     ) async throws -> ACMEOrder {
-        var (sends, isLost) = (true, false)
+        var (sends, isLost) = (order.status == .ready, false)
         return try await polling("the order", finalizedAt: time) {
             let response: ACMEClient.Response
             if sends {
@@ -126,7 +163,7 @@ struct ACMEIssuance: Sendable {
             return (response.body, nil)
         }
         guard chain.count <= Self.longestChain else { throw ACMEError.malformed("the chain is too long") }
-        let pem = try cryptographically("PEM") { () throws(CryptographyError) in try key.privateKeyPEM() }
+        let pem = try pem(of: key)
         guard let certificate = ServerCertificate(chain: chain, for: name), PEMFile.isKey(pem, of: chain) == true else {
             throw ACMEError.malformed("the certificate is not of the key that was sent")
         }

@@ -62,10 +62,24 @@ package struct ACMEState: Sendable, Equatable {
         var endsAt: Int64
     }
 
+    /// An order that the directory is asked to finalize, until its certificate is stored. The next attempt at the name
+    /// goes on with it, because directories issue few certificates of one name.
+    struct Finalized: Sendable, Equatable {
+        var name: String
+        var directory: String
+        /// The order's.
+        var url: String
+        /// The certificate's.
+        var key: Secret
+        /// Seconds since 1970.
+        var at: Int64
+    }
+
     var account: Account?
     var certificates: [ObtainedCertificate] = []
     var failures: [Failure] = []
     var pending: [Pending] = []
+    var finalized: [Finalized] = []
 
     package init() {}
 
@@ -75,10 +89,28 @@ package struct ACMEState: Sendable, Equatable {
 
     func failure(of name: String) -> Failure? { failures.first { $0.name.hasSameBytes(as: name) } }
 
+    /// The order of a name at a directory that is to be gone on with.
+    func finalized(_ name: String, directory: String, now: Int64) -> Finalized? {
+        finalized.first { order in
+            order.name.hasSameBytes(as: name) && order.directory.hasSameBytes(as: directory)
+                && order.at > now - Self.finalizedStay
+        }
+    }
+
     mutating func keep(_ certificate: ObtainedCertificate) {
         certificates.removeAll { $0.name.hasSameBytes(as: certificate.name) }
         certificates.append(certificate)
         failures.removeAll { $0.name.hasSameBytes(as: certificate.name) }
+        dropFinalized(certificate.name)
+    }
+
+    mutating func keep(_ order: Finalized) {
+        dropFinalized(order.name)
+        finalized.append(order)
+    }
+
+    mutating func dropFinalized(_ name: String) {
+        finalized.removeAll { $0.name.hasSameBytes(as: name) }
     }
 
     mutating func keep(_ failure: Failure) {
@@ -89,14 +121,18 @@ package struct ACMEState: Sendable, Equatable {
     /// How long the failures of a name that is no longer ordered are stored, in seconds. Another gateway may still
     /// order it, and no wait is longer.
     private static let failuresStay: Int64 = 604_800
+    /// How long an order that was finalized is gone on with, in seconds: one that the directory never ends must not be
+    /// in the way of others for long.
+    private static let finalizedStay: Int64 = 86_400
 
-    /// Drops all that is of no more use: challenges whose time is over, and of names that are not ordered any more
-    /// the certificates that have expired and old failures.
+    /// Drops all that is of no more use: challenges whose time is over, old orders, and of names that are not ordered any
+    /// more the certificates that have expired and old failures.
     ///
     /// - Parameter names: all that are ordered.
     mutating func prune(names: [String], now: Int64) {
         let ordered = Set(names.exact)
         pending.removeAll { $0.endsAt <= now }
+        finalized.removeAll { $0.at <= now - Self.finalizedStay }
         failures.removeAll { !ordered.contains($0.name.exact) && $0.lastAt < now - Self.failuresStay }
         certificates.removeAll { certificate in
             !ordered.contains(certificate.name.exact) && certificate.expiresAt <= now
@@ -144,6 +180,13 @@ extension ACMEState {
                         "ends_at": .number(JSONNumber(pending.endsAt)),
                     ]
                 }),
+            "finalized": .array(
+                finalized.map { order in
+                    [
+                        "name": .string(order.name), "directory": .string(order.directory), "url": .string(order.url),
+                        "key": .string(order.key.exposeText()), "at": .number(JSONNumber(order.at)),
+                    ]
+                }),
         ]
         return whole.encoded() + [0x0A]
     }
@@ -171,6 +214,8 @@ extension ACMEState {
         certificates = try Self.all(json["certificates"], ObtainedCertificate.init)
         failures = try Self.all(json["failures"], Failure.init)
         pending = try Self.all(json["pending"], Pending.init)
+        // Earlier versions did not store them.
+        if let orders = json["finalized"] { finalized = try Self.all(orders, Finalized.init) }
     }
 
     private static func all<Value>(_ json: JSON?, _ read: (JSON) -> Value?) throws(Damaged) -> [Value] {
@@ -216,5 +261,14 @@ extension ACMEState.Pending {
         self.init(
             challenge: ACMEChallenge(type: type, name: name, token: token, keyAuthorization: keyAuthorization),
             endsAt: endsAt)
+    }
+}
+
+extension ACMEState.Finalized {
+    fileprivate init?(_ json: JSON) {
+        guard let name = json["name"]?.stringValue, let directory = json["directory"]?.stringValue,
+            let url = json["url"]?.stringValue, let key = json["key"]?.stringValue, let at = json["at"]?.integerValue
+        else { return nil }
+        self.init(name: name, directory: directory, url: url, key: Secret(key), at: at)
     }
 }
