@@ -78,8 +78,8 @@ package enum ACMEError: Error, Equatable, Sendable, CustomStringConvertible {
     /// Whether an order that was finalized has come to nothing. Else it may still bring its certificate.
     var endsOrder: Bool {
         switch self {
-        case .refused, .notValidated, .malformed, .foreignURL, .cryptography: true
-        case .unreachable, .rateLimited, .notDelivered, .tookTooLong, .leaseLost: false
+        case .refused, .notValidated, .malformed, .foreignURL: true
+        case .unreachable, .rateLimited, .notDelivered, .tookTooLong, .cryptography, .leaseLost: false
         }
     }
 }
