@@ -368,6 +368,18 @@ class TestCode:
         answer = httpx.post(f"{app.base}/token", data=form, trust_env=False)
         assert_oauth(answer, 400, "invalid_grant")
 
+    def test_a_refresh_for_another_client_is_refused_and_the_token_stays_good(self, app, browser, ledger):
+        tokens = app.redeem(signed_in_code(app, browser)).json()
+        ledger.note(tokens["access_token"], tokens["refresh_token"])
+        form = {"grant_type": "refresh_token", "refresh_token": tokens["refresh_token"]}
+
+        def refresh(**client: str) -> httpx.Response:
+            return httpx.post(f"{app.base}/token", data=form | client, trust_env=False)
+
+        assert_oauth(refresh(client_id="other"), 400, "invalid_client")
+        # RFC 6749, 6: a client need not name itself. By 3.1, a parameter without a value is not there.
+        assert refresh(client_id="").status_code == 200
+
 
 class TestLogout:
     def test_the_browser_is_signed_out_at_the_pages(self, gateway, app, browser):

@@ -124,7 +124,8 @@ package struct CognitoAccounts: Sendable {
     /// Answers a request. Never fails: every failure is an answer with the API's error body.
     package func answer(_ request: AccountRequest) async -> AccountAnswer {
         let isOAuth = request.operation == .oauthToken
-        let request = isOAuth ? OAuthTokenEndpoint.asRefresh(request) ?? request : request
+        let refresh = isOAuth ? OAuthTokenEndpoint.asRefresh(request, clientID: settings.clientID) : nil
+        let request = refresh ?? request
         do {
             let answer = try await flow.answer(
                 request, among: Self.endpointsByOperation, of: self, poolID: settings.poolID)

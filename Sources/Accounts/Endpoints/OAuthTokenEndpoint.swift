@@ -24,6 +24,10 @@ struct OAuthTokenEndpoint: AccountEndpoint {
         _ = try accounts.requireHosted()
         var fields = RequestFields(try request.oauthObject())
         let grantType = fields.requiredText("grant_type", atMost: 128)
+        let unknownClient = Refusal(
+            .invalidParameter, message: "The client_id is not known here.", reason: .account(.oauthClient))
+        // Every other refresh has become a request to `refresh`.
+        if grantType.hasSameBytes(as: "refresh_token") { throw unknownClient }
         if fields.errors.isEmpty, !grantType.hasSameBytes(as: "authorization_code") {
             throw Refusal(
                 .invalidParameter, message: "The grant_type must be authorization_code or refresh_token.",
@@ -35,10 +39,7 @@ struct OAuthTokenEndpoint: AccountEndpoint {
         verifier = Secret(fields.requiredText("code_verifier", atMost: 128))
         device = fields.device()
         try fields.check()
-        guard clientID.hasSameBytes(as: accounts.settings.clientID) else {
-            throw Refusal(
-                .invalidParameter, message: "The client_id is not known here.", reason: .account(.oauthClient))
-        }
+        guard clientID.hasSameBytes(as: accounts.settings.clientID) else { throw unknownClient }
         (call.device, call.method) = (device, .federated)
     }
 
@@ -117,10 +118,12 @@ struct OAuthTokenEndpoint: AccountEndpoint {
 }
 
 extension OAuthTokenEndpoint {
-    /// The request to `refresh` that a request with `grant_type=refresh_token` is; nil for any other.
-    static func asRefresh(_ request: AccountRequest) -> AccountRequest? {
+    /// The request to `refresh` that a request with `grant_type=refresh_token` is; nil for any other, and for one that
+    /// names another client. Naming none is allowed (RFC 6749, 6).
+    static func asRefresh(_ request: AccountRequest, clientID: String) -> AccountRequest? {
         guard let object = try? request.oauthObject(),
-            (object["grant_type"]?.stringValue).hasSameBytes(as: "refresh_token")
+            (object["grant_type"]?.stringValue).hasSameBytes(as: "refresh_token"),
+            object["client_id"].map({ ($0.stringValue).hasSameBytes(as: clientID) }) ?? true
         else { return nil }
         var refresh = request
         refresh.operation = .refresh
