@@ -4,9 +4,9 @@ internal import HTTPClient
 internal import Locking
 internal import Logging
 
-/// A round of orders, by the gateway that has the lease.
+/// A round of orders, made by the gateway that holds the lease.
 extension CertificateService {
-    /// Of all names that are due, one after the other.
+    /// Orders certificates for all names that are due, one after another.
     func orderAll() async {
         guard let client = await client() else { return }
         let names = due()
@@ -17,18 +17,19 @@ extension CertificateService {
         }
     }
 
-    /// - Returns: whether to go on with other names.
+    /// - Returns: whether to continue with other names.
     private func obtain(_ name: String, _ client: ACMEClient) async -> Bool {
         logger.info("ordering a certificate", metadata: ["name": "\(name)"])
         do {
             let (time, state) = (now(), state.withLock { $0 })
             let issuance = ACMEIssuance(
-                client: client, stage: OrderStage(service: self, name: name), name: name, challenge: order.challenge,
-                left: state.known.finalized(name, directory: order.directory, now: time),
+                client: client, delegate: IssuanceDelegate(service: self, name: name), name: name,
+                challenge: settings.challenge,
+                left: state.known.submittedOrder(name, directory: settings.directory, now: time),
                 replacesValid: state.certificate(of: name)?.isValid(at: time) ?? false, now: now, canServe: canServe)
             let issued = try await issuance.run()
             let certificate = ObtainedCertificate(
-                name: name, directory: order.directory, chain: issued.chain, key: issued.key, obtainedAt: now())
+                name: name, directory: settings.directory, chain: issued.chain, key: issued.key, obtainedAt: now())
             try await change { $0.keep(certificate) }
             self.state.withLock { $0.obtained += 1 }
             logger.notice(
@@ -43,13 +44,13 @@ extension CertificateService {
     }
 
     /// - Parameter isOfAccount: whether no order of any name can succeed.
-    /// - Returns: whether to go on with other names.
+    /// - Returns: whether to continue with other names.
     private func failed(_ name: String, _ error: any Error, isOfAccount: Bool) async -> Bool {
         guard let error = error as? ACMEError else {
             note(storageError: error)
             return false
         }
-        // The other gateway says how it ended.
+        // The other gateway records the result.
         guard error != .leaseLost else { return false }
         let (names, time) = (due(), now())
         state.withLock { $0.failed += 1 }
@@ -59,7 +60,7 @@ extension CertificateService {
                     after: error, of: name, among: names, in: state, isOfAccount: isOfAccount, at: time)
                 for failure in failures { state.keep(failure) }
                 if RenewalSchedule.endsAccount(error) { state.account?.url = nil }
-                if error.endsOrder, !isOfAccount { state.dropFinalized(name) }
+                if error.endsOrder, !isOfAccount { state.removeSubmittedOrder(name) }
             }
         } catch {
             note(storageError: error)
@@ -74,10 +75,10 @@ extension CertificateService {
 
     // MARK: The account
 
-    /// The account's key, made and stored before the directory sees it.
+    /// Returns a client with the account's key, which is created and stored before the directory sees it.
     private func client() async -> ACMEClient? {
         do {
-            let directory = order.directory
+            let directory = settings.directory
             if state.withLock({ $0.known }).account?.directory.hasSameBytes(as: directory) != true {
                 let key = try P256SigningKey.generate().privateKeyPEM()
                 try await change { state in
@@ -95,7 +96,7 @@ extension CertificateService {
         }
     }
 
-    /// Makes sure that there are a directory and an account. Their errors end a round, whichever they are.
+    /// Makes sure that the directory can be used and that there is an account. Any error of theirs ends the round.
     ///
     /// - Parameter name: the first name of the round.
     /// - Returns: whether orders can be made.
@@ -113,7 +114,7 @@ extension CertificateService {
 
     private func signUp(_ client: ACMEClient) async throws {
         guard let account = state.withLock({ $0.known }).account else { return }
-        let contacts = order.contacts
+        let contacts = settings.contacts
         let url = try await client.useAccount(account.url, contacts: contacts)
         guard account.url == nil || account.contacts.exact != contacts.exact else { return }
         if account.url != nil { try await client.changeContacts(contacts) }
@@ -124,7 +125,7 @@ extension CertificateService {
     }
 
     fileprivate func change(_ change: @escaping @Sendable (inout ACMEState) -> Void) async throws {
-        let (names, time) = (order.names, now())
+        let (names, time) = (settings.names, now())
         let changed = try await storage.update { state in
             change(&state)
             state.prune(names: names, now: time)
@@ -140,18 +141,19 @@ extension CertificateService {
             state.pending.removeAll { $0.challenge.name.hasSameBytes(as: challenge.name) }
             state.pending.append(ACMEState.Pending(challenge: challenge, endsAt: end))
         }
-        // Until the others have looked.
+        // Waits until the other gateways have read the challenge.
         if storage.isShared { try await Task.sleep(for: .seconds(2 * Self.interval)) }
     }
 
     fileprivate func withdraw(_ challenge: ACMEChallenge) async throws {
-        // In a task of its own: an order that is cancelled withdraws it all the same.
+        // A separate task, so that a cancelled order withdraws its challenge too.
         try await Task { try await change { $0.pending.removeAll { $0.challenge == challenge } } }.value
     }
 
-    fileprivate func keepOrder(_ url: String, _ key: Secret, of name: String) async throws {
-        let finalized = ACMEState.Finalized(name: name, directory: order.directory, url: url, key: key, at: now())
-        try await change { $0.keep(finalized) }
+    fileprivate func storeOrder(_ url: String, _ key: Secret, of name: String) async throws {
+        let order = ACMEState.SubmittedOrder(
+            name: name, directory: settings.directory, url: url, key: key, storedAt: now())
+        try await change { $0.keep(order) }
     }
 
     fileprivate func renewLease() async throws {
@@ -159,14 +161,14 @@ extension CertificateService {
     }
 }
 
-/// The gateway as an order sees it.
-private struct OrderStage: ACMEStage {
+/// The gateway as seen by an order.
+private struct IssuanceDelegate: ACMEIssuanceDelegate {
     let service: CertificateService
     let name: String
 
     func present(_ challenge: ACMEChallenge) async throws { try await service.present(challenge) }
     func withdraw(_ challenge: ACMEChallenge) async throws { try await service.withdraw(challenge) }
-    func keepOrder(_ url: String, _ key: Secret) async throws { try await service.keepOrder(url, key, of: name) }
-    func goOn() async throws { try await service.renewLease() }
+    func storeOrder(_ url: String, _ key: Secret) async throws { try await service.storeOrder(url, key, of: name) }
+    func renewLease() async throws { try await service.renewLease() }
     func wait(_ seconds: Int64) async throws { try await Task.sleep(for: .seconds(seconds)) }
 }

@@ -6,24 +6,24 @@ package import Logging
 
 /// Obtains certificates and renews them, for as long as the gateway runs.
 ///
-/// All that it knows is in the state: where several gateways share that, one of them orders, all answer the challenge,
-/// and all use the certificate.
+/// Gateways can share the stored state. The holder of the lease orders certificates. All gateways answer challenges and
+/// serve the certificates.
 package final class CertificateService: Sendable {
     struct State {
-        /// The state that is stored, without the certificates that cannot be served.
+        /// The stored state, without certificates that cannot be served.
         var known = ACMEState()
-        /// Certificates of names that the stored state has none of any more. They serve while they are valid.
+        /// Certificates that are no longer stored. They are served while valid.
         var remaining: [ObtainedCertificate] = []
-        /// The stored certificates that were judged, and of these the ones that cannot be served.
+        /// The stored certificates that have been checked, and those of them that cannot be served.
         var judged: [ObtainedCertificate] = []
         var refused: [ObtainedCertificate] = []
-        /// Nil before the first.
+        /// Nil before the first publication.
         var published: [ACMEChallenge]?
-        /// Why the storage cannot be used, and since when that is so.
+        /// The error of the storage, and since when it has lasted.
         var error: String?
         var failingSince: Int64?
-        /// How many rounds of orders in a row could not be stored, and until when nothing is ordered for that: an
-        /// order whose end cannot be stored would be made again and again.
+        /// The number of consecutive rounds of orders that could not be stored, and until when ordering is paused
+        /// because of that: otherwise an order whose result cannot be stored would be repeated endlessly.
         var storageFailures: Int64 = 0
         var pausesUntil: Int64 = 0
         var obtained: Int64 = 0
@@ -31,13 +31,13 @@ package final class CertificateService: Sendable {
 
         mutating func storageWorks() { (error, failingSince, storageFailures) = (nil, nil, 0) }
 
-        /// The one that serves a name.
+        /// Returns the certificate served for a name.
         func certificate(of name: String) -> ObtainedCertificate? {
             known.certificate(of: name) ?? remaining.first { $0.name.hasSameBytes(as: name) }
         }
     }
 
-    package let order: CertificateOrder
+    package let settings: CertificateSettings
     let storage: any ACMEStorage
     let fetcher: any Fetcher
     let canServe: @Sendable (_ chain: [UInt8], _ key: Secret) -> Bool
@@ -50,14 +50,14 @@ package final class CertificateService: Sendable {
     /// - Parameters:
     ///   - now: seconds since 1970.
     ///   - canServe: whether listeners can use a chain, in PEM, with its key.
-    ///   - publish: gets all challenges that are to be answered, whenever they change.
+    ///   - publish: receives all challenges to be answered, whenever they change.
     package init(
-        _ order: CertificateOrder, storage: any ACMEStorage, fetcher: any Fetcher, logger: Logger,
+        _ settings: CertificateSettings, storage: any ACMEStorage, fetcher: any Fetcher, logger: Logger,
         now: @escaping @Sendable () -> Int64,
         canServe: @escaping @Sendable (_ chain: [UInt8], _ key: Secret) -> Bool,
         publish: @escaping @Sendable ([ACMEChallenge]) -> Void
     ) {
-        self.order = order
+        self.settings = settings
         self.storage = storage
         self.fetcher = fetcher
         self.logger = logger
@@ -68,21 +68,21 @@ package final class CertificateService: Sendable {
 
     // MARK: For others
 
-    /// The certificates there are of the names, in the names' order.
+    /// The available certificates, in the order of the configured names.
     package var certificates: [ObtainedCertificate] {
         let state = state.withLock { $0 }
-        return order.names.compactMap { state.certificate(of: $0) }
+        return settings.names.compactMap { state.certificate(of: $0) }
     }
 
-    package var standings: [CertificateStanding] {
+    package var statuses: [CertificateStatus] {
         let state = state.withLock { $0 }
         let time = now()
-        return order.names.map { name in
+        return settings.names.map { name in
             let (certificate, failure) = (state.certificate(of: name), state.known.failure(of: name))
             let dueAt = RenewalSchedule.dueAt(
-                name, state.known.certificate(of: name), failure, directory: order.directory, now: time)
+                name, state.known.certificate(of: name), failure, directory: settings.directory, now: time)
             let nextAt = max(dueAt, RenewalSchedule.pauseEnds(state.pausesUntil, now: time))
-            return CertificateStanding(
+            return CertificateStatus(
                 name: name, obtainedAt: certificate?.obtainedAt,
                 expiresAt: certificate?.expiresAt,
                 nextAttemptAt: nextAt > 0 ? nextAt : nil, failures: failure?.count ?? 0,
@@ -90,12 +90,12 @@ package final class CertificateService: Sendable {
         }
     }
 
-    /// How many orders of this process have succeeded and failed.
+    /// The numbers of this process's successful and failed orders.
     package var tally: (obtained: Int64, failed: Int64) { state.withLock { ($0.obtained, $0.failed) } }
 
     /// Reads the state before the gateway serves.
     ///
-    /// - Parameter served: what the service before a reload serves.
+    /// - Parameter served: the certificates served by the service before a reload.
     package func prepare(serving served: [ObtainedCertificate] = []) async throws {
         state.withLock { $0.remaining = served }
         try await storage.reseal()
@@ -106,7 +106,7 @@ package final class CertificateService: Sendable {
         var usable = read
         let refused = unusable(of: read.certificates)
         if !refused.isEmpty { usable.certificates.removeAll { refused.contains($0) } }
-        let (known, names, time) = (usable, order.names, now())
+        let (known, names, time) = (usable, settings.names, now())
         let lost: [String] = state.withLock { state in
             let before = names.compactMap { state.certificate(of: $0) }
             let missing = before.filter { known.certificate(of: $0.name) == nil }
@@ -122,13 +122,13 @@ package final class CertificateService: Sendable {
         publishPending()
     }
 
-    /// The certificates that TLS here refuses, although they were stored. A listener with one of them could not start.
-    /// Each is judged and logged once.
+    /// Returns the stored certificates that this gateway's TLS refuses. A listener could not start with one of them.
+    /// Each is checked and logged once.
     private func unusable(of stored: [ObtainedCertificate]) -> [ObtainedCertificate] {
         let before = state.withLock { $0 }
         guard before.judged != stored else { return before.refused }
         let refused = stored.filter { certificate in
-            guard order.names.contains(where: { $0.hasSameBytes(as: certificate.name) }) else { return false }
+            guard settings.names.contains(where: { $0.hasSameBytes(as: certificate.name) }) else { return false }
             if before.judged.contains(certificate) { return before.refused.contains(certificate) }
             return !canServe(certificate.chain, certificate.key)
         }
@@ -143,7 +143,7 @@ package final class CertificateService: Sendable {
         return refused
     }
 
-    /// Publishes the challenges that are pending, where they are others than before: some may have ended since.
+    /// Publishes the pending challenges if they have changed, possibly because some have expired.
     private func publishPending() {
         let time = now()
         let changed: [ACMEChallenge]? = state.withLock { state in
@@ -157,12 +157,12 @@ package final class CertificateService: Sendable {
 
     // MARK: Work
 
-    /// Between two looks at what other gateways have stored, and at the clock.
+    /// Seconds between two readings of the stored state, which other gateways may have changed.
     static let interval: Int64 = 2
-    /// Of the lease, in seconds. It is renewed before each request of an order.
+    /// The duration of the lease, in seconds. It is renewed before each request of an order.
     static let leaseLength: Int64 = 60
 
-    /// Until cancelled.
+    /// Runs until cancelled.
     package func run() async {
         while !Task.isCancelled {
             await look()
@@ -172,40 +172,40 @@ package final class CertificateService: Sendable {
 
     func look() async {
         do {
-            // Others may have stored another one: gateways, the service that a reload has replaced, an operator.
+            // Another writer may have changed the state: a gateway, the service before a reload, an operator.
             adopt(try await storage.read())
-            // Where nothing is due, others have stored it, or nothing has to be.
+            // If nothing is due, another gateway has stored a certificate, or none is needed.
             guard !due().isEmpty else { return state.withLock { $0.storageWorks() } }
             guard !isPaused else { return }
             let isLeased = try await storage.lease(to: holder, seconds: Self.leaseLength)
-            // The lease can be stored. That says nothing about the end of an order.
+            // The lease could be stored. That does not prove that an order's result can be.
             state.withLock { if $0.storageFailures == 0 { $0.storageWorks() } }
             guard isLeased else { return }
             await takeTurn()
-            // In a task of its own: a service that is cancelled ends it all the same.
+            // A separate task, so that a cancelled service ends the lease too.
             try await Task { try await storage.endLease(of: holder) }.value
         } catch {
-            // Nothing was ordered, or all of it is stored.
+            // Nothing was ordered, or everything is stored.
             note(storageError: error, pauses: false)
         }
     }
 
     private func takeTurn() async {
         do {
-            // The gateway that had the lease before may have stored a certificate since.
+            // The previous holder of the lease may have stored a certificate meanwhile.
             adopt(try await storage.read())
         } catch {
             return note(storageError: error, pauses: false)
         }
         let failures = state.withLock { $0.storageFailures }
         await orderAll()
-        // A lease says as little about it as reading does.
+        // Neither the lease nor a reading proves that results can be stored; a round without storage failures does.
         state.withLock { if $0.storageFailures == failures { $0.storageWorks() } }
     }
 
-    /// Logs it once for as long as it stays the same.
+    /// Logs the error once while it stays the same.
     ///
-    /// - Parameter pauses: whether nothing is ordered for a while.
+    /// - Parameter pauses: whether ordering is paused.
     func note(storageError error: any Error, pauses: Bool = true) {
         guard !Task.isCancelled else { return }
         let (text, time) = ("\(error)", now())
@@ -227,6 +227,6 @@ package final class CertificateService: Sendable {
 
     func due() -> [String] {
         let (known, time) = (state.withLock { $0.known }, now())
-        return RenewalSchedule.due(order.names, in: known, directory: order.directory, now: time)
+        return RenewalSchedule.due(settings.names, in: known, directory: settings.directory, now: time)
     }
 }

@@ -1,21 +1,21 @@
 internal import Cryptography
 internal import Encoding
 
-/// When certificates are ordered.
+/// The schedule of certificate orders.
 enum RenewalSchedule {
-    /// Between two certificates of a name, in seconds, whatever the certificate says.
+    /// The minimum number of seconds between two certificates of a name, regardless of their validity.
     private static let shortestUse: Int64 = 10
-    /// How long a certificate is used at least before another directory's takes its place, in seconds. While a
-    /// configuration is rolled out, gateways with different directories may share the certificates.
+    /// The minimum number of seconds that a certificate is used before one from another directory replaces it. During a
+    /// rollout, gateways with different directories may share the certificates.
     private static let shortestUseOfOtherDirectory: Int64 = 300
-    /// By how many seconds the clocks of gateways that share certificates may differ.
+    /// The number of seconds by which the clocks of gateways that share certificates may differ.
     private static let clockTolerance: Int64 = 300
 
-    /// The time of the next attempt, in seconds since 1970: at once where there is no certificate, soon where it is
-    /// from another directory, else when two thirds of its life are over. The wait after a failure always holds, unless
+    /// The time of the next attempt, in seconds since 1970: at once if there is no certificate, soon if it is from
+    /// another directory, otherwise after two thirds of its lifetime. The wait after a failure always applies, unless
     /// the clock was ahead when it was stored.
     ///
-    /// - Parameter directory: the URL of the one that is used.
+    /// - Parameter directory: the URL of the directory in use.
     static func dueAt(
         _ name: String, _ certificate: ObtainedCertificate?, _ failure: ACMEState.Failure?, directory: String,
         now: Int64
@@ -27,10 +27,10 @@ enum RenewalSchedule {
     /// Whether a stored time lies so far in the future that the clock must have been ahead then.
     private static func isAhead(_ time: Int64, of now: Int64) -> Bool { time - clockTolerance > now }
 
-    /// A certificate's life counts from when it was obtained, because the directory may have made it earlier.
+    /// A certificate's lifetime counts from when it was obtained, since the directory may have created it earlier.
     ///
-    /// Each has a time of its own within 5 % of its life, so that those obtained together are not renewed together for
-    /// ever.
+    /// Each renewal time is shifted by up to 5 % of the lifetime, so that certificates obtained together are not always
+    /// renewed together.
     private static func renewalAt(
         _ name: String, _ certificate: ObtainedCertificate, _ directory: String, _ now: Int64
     ) -> Int64 {
@@ -47,8 +47,8 @@ enum RenewalSchedule {
         return max(begin + life / 3 * 2 + life / 20 * fraction / 0x1_0000, obtainedAt + shortestUse)
     }
 
-    /// The names whose next attempt is due, in the order of their turns: the fewest failures first, then the longest
-    /// time since an attempt. A name that fails each time comes last, where it keeps no other from its turn.
+    /// The names that are due, in the order of attempts: the fewest failures first, then the longest time since an
+    /// attempt. A name that always fails comes last and delays no other.
     static func due(_ names: [String], in state: ACMEState, directory: String, now: Int64) -> [String] {
         let due = names.filter { name in
             dueAt(name, state.certificate(of: name), state.failure(of: name), directory: directory, now: now) <= now
@@ -62,14 +62,14 @@ enum RenewalSchedule {
 
     // MARK: After a failure
 
-    /// The failures to store after one.
+    /// Returns the failures to store after a failed attempt.
     ///
     /// - Parameters:
     ///   - name: the name whose order failed.
     ///   - due: the names whose attempts are due.
-    ///   - isOfAccount: whether the directory or the account failed before any order: no name can have a certificate
-    ///     then, and all wait alike. Else others that may fail too only wait for a while, because the name may be to
-    ///     blame after all.
+    ///   - isOfAccount: whether the directory or the account failed before any order: no name can then have a
+    ///     certificate, and all wait alike. Otherwise other names that may fail too only wait for a while, since the
+    ///     failed name may be the cause.
     static func failures(
         after error: ACMEError, of name: String, among due: [String], in state: ACMEState, isOfAccount: Bool,
         at time: Int64
@@ -100,7 +100,7 @@ enum RenewalSchedule {
             since: min(before?.since ?? time, time), storedAt: time, error: "\(error)")
     }
 
-    /// Whether a failure may be none of the name's, so that other names would fail with it.
+    /// Whether the cause of a failure may be something other than the name, so that other names would fail too.
     static func concernsAll(_ error: ACMEError) -> Bool {
         switch error {
         case .unreachable, .rateLimited, .notDelivered, .foreignURL: true
@@ -115,12 +115,12 @@ enum RenewalSchedule {
         "accountDoesNotExist", "externalAccountRequired", "unauthorized", "userActionRequired",
     ]
 
-    /// Whether the directory does not know the account any more: the next attempt makes one.
+    /// Whether the directory does not know the account any more; the next attempt creates a new one.
     static func endsAccount(_ error: ACMEError) -> Bool {
         if case .refused(let problem) = error { problem.isOf("accountDoesNotExist") } else { false }
     }
 
-    /// How many seconds to wait after so many failures in a row.
+    /// The number of seconds to wait after `count` consecutive failures.
     ///
     /// Let's Encrypt allows five failed validations of a name an hour.
     static func wait(after error: ACMEError, count: Int64) -> Int64 {
@@ -135,9 +135,10 @@ enum RenewalSchedule {
         }
     }
 
-    /// How many seconds names wait after another one's failure. The time that the directory asks for is for that one.
+    /// The number of seconds that other names wait after a failure. A delay requested by the directory applies only to
+    /// the failed name.
     ///
-    /// - Parameter count: the failures of all names that are due, so that each round waits for longer.
+    /// - Parameter count: the failures of all due names together, so that each round waits longer.
     private static func waitOfOthers(after error: ACMEError, count: Int64) -> Int64 {
         let own: ACMEError =
             switch error {
@@ -149,7 +150,7 @@ enum RenewalSchedule {
         return min(wait(after: own, count: count), 3600)
     }
 
-    /// For how many seconds nothing is ordered after so many failures of the storage in a row.
+    /// The number of seconds without orders after `count` consecutive failures of the storage.
     static func pause(afterStorageFailures count: Int64) -> Int64 {
         min(10 << min(max(count - 1, 0), 16), longestPause)
     }
@@ -159,6 +160,6 @@ enum RenewalSchedule {
     /// When a pause ends; 0 for one that began while the clock was ahead.
     static func pauseEnds(_ end: Int64, now: Int64) -> Int64 { end - now > longestPause ? 0 : end }
 
-    /// A directory may ask for up to a week.
+    /// The delay requested by the directory, limited to a week.
     private static func asked(_ seconds: Int64?) -> Int64 { min(max(seconds ?? 0, 0), 604_800) }
 }

@@ -4,9 +4,10 @@ internal import Settings
 
 /// A call of the admin listener.
 enum AdminCall: Equatable {
-    /// A page that the admin listener shows.
+    /// A resource that the admin listener serves.
     enum Page: Equatable {
-        /// Probes have no token, and the dashboard, which says nothing itself, asks for one.
+        /// `alive`, `ready` and `dashboard` need no token: probes have none, and the dashboard, which contains no data,
+        /// asks for one.
         case alive, ready, metrics, status, history, dashboard
     }
 
@@ -15,7 +16,7 @@ enum AdminCall: Equatable {
     case notFound
     case methodNotAllowed([HTTPRequest.Method])
 
-    /// - Parameter path: with its query, which only users and sessions go by.
+    /// - Parameter path: the path with its query. Only calls about users and sessions use the query.
     init(_ method: HTTPRequest.Method, path: String) {
         let mark = path.utf8.firstIndex(of: UInt8(ascii: "?")) ?? path.endIndex
         let segments = path.utf8[..<mark].split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
@@ -59,14 +60,14 @@ enum AdminCall: Equatable {
         }
     }
 
-    /// Without its percent-encoding (RFC 3986 §2.1); as it is where that is malformed.
+    /// Returns the segment without percent-encoding (RFC 3986 §2.1), or unchanged if the encoding is malformed.
     static func decoded(_ segment: Substring) -> String {
         PercentEncoding.decode(segment) ?? String(segment)
     }
 }
 
 extension AdminCall {
-    /// The right that a token needs for this call; nil where no token is required, and where there is no such call.
+    /// The right that a token needs for this call; nil if no token is required or the call does not exist.
     var right: AdminRight? {
         switch self {
         case .page(.metrics): .metrics
@@ -81,15 +82,15 @@ extension AdminCall {
     }
 }
 
-/// A change while the gateway runs.
+/// A change to the running gateway.
 enum AdminChange: Equatable {
     case reload
-    /// The level is in the body.
+    /// Sets the log level that the body contains.
     case logLevel
-    /// Whether load balancers are to leave the gateway.
+    /// Begins or ends draining: whether load balancers must send no traffic to the gateway.
     case drain(Bool)
-    /// Whether a server gets nothing new.
+    /// Begins or ends the drain of an upstream server: whether it receives no new requests.
     case server(Bool, upstream: String, server: String)
-    /// A call about users and sessions, which requires the token as well.
+    /// A call about users and sessions. Calls that only read are included, because they need a token as well.
     case users(AdminUserCall)
 }

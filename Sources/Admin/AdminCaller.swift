@@ -1,12 +1,12 @@
 internal import Logging
 
-/// The caller of the admin listener.
+/// A caller of the admin listener.
 struct AdminCaller: Sendable {
-    /// The name of the token in the settings; nil where none is required.
+    /// The name of the token in the settings; nil if no token is required.
     var name: String?
     var address: String
 
-    /// For a line of the application log, with `more` of what it says.
+    /// Returns the caller's metadata for a line of the application log, merged with `more`.
     func metadata(_ more: Logger.Metadata = [:]) -> Logger.Metadata {
         var metadata = more
         metadata["client_address"] = "\(address)"

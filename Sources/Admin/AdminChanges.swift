@@ -13,9 +13,9 @@ package import Upstream
 struct AdminAnswer: Sendable {
     var status: HTTPResponse.Status
     var body: JSON
-    /// The refusal to send instead, in the form of all refusals.
+    /// The refusal to send instead of `body`, in the common error format; nil if the change succeeded.
     var refusal: Refusal?
-    /// By which logs know of it.
+    /// The id of the call in logs.
     var requestID = AdminRequestID.make()
 }
 
@@ -25,18 +25,18 @@ extension AdminAnswer {
     }
 }
 
-/// Carries out what is asked of the admin listener, and says so in the log and, where there is one, in the audit log.
+/// Performs the admin listener's changes, and records them in the application log and, if there is one, the audit log.
 package struct AdminChanges: Sendable {
     let reloads: ReloadRequests
     let status: GatewayStatus
     let directory: LoopDirectory
     let drainedServers: DrainedServers
-    let callsUnderWay: CallsUnderWay
+    let callsUnderWay: CallsInFlight
     let logs: GatewayLogs
 
     package init(
         reloads: ReloadRequests, status: GatewayStatus, directory: LoopDirectory, drainedServers: DrainedServers,
-        callsUnderWay: CallsUnderWay, logs: GatewayLogs
+        callsUnderWay: CallsInFlight, logs: GatewayLogs
     ) {
         self.reloads = reloads
         self.status = status
@@ -59,7 +59,7 @@ package struct AdminChanges: Sendable {
         }
     }
 
-    /// A token that may do less than somebody tries to do with it is misplaced, or in wrong hands.
+    /// Logs a call that the token does not permit. The token may be misconfigured or stolen.
     func report(_ caller: AdminCaller, lacks right: AdminRight) {
         logs.logger.warning(
             "an admin token may not do what was asked", metadata: caller.metadata(["right": "\(right.rawValue)"]))

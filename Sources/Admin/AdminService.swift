@@ -9,7 +9,8 @@ internal import Proxy
 internal import Settings
 package import Telemetry
 
-/// The admin listener: liveness, readiness, metrics, status and dashboard, and changes for who has a token that may.
+/// The admin listener: liveness, readiness, metrics, status and dashboard, and changes for callers whose token permits
+/// them.
 package final class AdminService: RequestService {
     private let eventLoop: any EventLoop
     private let metrics: MetricsRegistry
@@ -55,7 +56,7 @@ package final class AdminService: RequestService {
     }
 
     private enum Admission {
-        /// With the token that was shown; nil where none is required.
+        /// Admitted with this token; nil if no token is required.
         case admitted(AdminToken?)
         case refused(Refusal)
     }
@@ -89,8 +90,8 @@ package final class AdminService: RequestService {
         Refusal(.accessDenied, message: message, reason: .request(.tokenMissing))
     }
 
-    /// A name that another site has made to mean this machine (DNS rebinding) lets that site's pages read what is for
-    /// who can connect.
+    /// Whether an authority is `localhost` or an IP address. Other names are refused: a website can point a name of its
+    /// own at this machine (DNS rebinding), and its pages could then read the responses.
     static func namesThisMachine(_ authority: String?) -> Bool {
         guard let authority else { return true }
         let host =
@@ -143,7 +144,7 @@ package final class AdminService: RequestService {
     func streamClosed() {}
 }
 
-/// For requests whose body says nothing.
+/// The sink of requests whose body is ignored.
 private final class IgnoringSink: ExchangeSink {
     func receive(_ body: ByteBuffer) -> Bool { true }
     func receiveEnd() {}
@@ -152,7 +153,7 @@ private final class IgnoringSink: ExchangeSink {
     func clientDisconnected() {}
 }
 
-/// A change from its body to its answer.
+/// One change, from its request body to its response.
 private final class AdminExchange: ExchangeSink {
     private let change: AdminChange
     private let changes: AdminChanges
@@ -211,6 +212,6 @@ private final class AdminExchange: ExchangeSink {
         writer.take()?.answer(head, body)
     }
 
-    /// A change that has begun is completed.
+    /// A change that has begun is completed even if its client disconnects.
     func clientDisconnected() { _ = writer.take() }
 }

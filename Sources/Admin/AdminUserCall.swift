@@ -3,26 +3,26 @@ internal import HTTPTypes
 internal import Pipeline
 internal import Settings
 
-/// A call of the admin listener about the users kept here, or about sessions.
+/// An admin listener call about stored users, or about sessions.
 enum AdminUserCall: Equatable {
-    /// Users by id, from behind `after` on; `matching` is whose id or subject it is, or what address or name begins
-    /// with.
+    /// Lists users in the order of their ids, after the id `after`. `matching` is a user's id or subject, or a prefix
+    /// of an email address or name.
     case find(matching: String?, after: String, limit: Int)
     case show(String)
-    /// The role is in the body.
+    /// Sets the role that the body contains.
     case setRole(String, wait: Wait = nil)
-    /// Whether a user is locked out.
+    /// Disables or enables a user.
     case setDisabled(Bool, String, wait: Wait = nil)
     case sessions(of: String, issuer: String?)
     case endSession(String, wait: Wait = nil)
     case endSessions(of: String, issuer: String?, wait: Wait = nil)
-    /// The query is invalid; the text says why.
+    /// The query is invalid. The text is the reason.
     case malformed(String)
 
-    /// For how many seconds the response waits until all gateways go by the change; nil: it does not.
+    /// The time in seconds for which the response waits until all gateways apply the change; nil: it does not wait.
     typealias Wait = Int64?
 
-    /// A malformed call takes what the least one does.
+    /// The right that the call needs. A malformed call needs the lesser one.
     var right: AdminRight {
         switch self {
         case .find, .show, .sessions, .malformed: .readUsers
@@ -30,21 +30,21 @@ enum AdminUserCall: Equatable {
         }
     }
 
-    /// The longest wait.
+    /// The maximum wait in seconds.
     static let longestWait: Int64 = 30
 
-    /// The most users that one answer tells of.
+    /// The maximum number of users in one response.
     static let largestPage = 1000
 }
 
 extension AdminUserCall {
     /// - Parameters:
-    ///   - path: its segments, decoded.
-    ///   - query: without the question mark.
-    /// - Returns: nil for a path that is about neither users nor sessions.
+    ///   - path: the decoded segments of the path.
+    ///   - query: the query without the question mark.
+    /// - Returns: nil if the path is about neither users nor sessions.
     static func call(_ method: HTTPRequest.Method, _ path: [String], query: Substring) -> AdminCall? {
         guard path.first?.isOne(of: ["users", "sessions"]) == true else { return nil }
-        // A name that is not there would be nobody's.
+        // No user and no session has an empty id.
         guard path.allSatisfy({ !$0.isEmpty }) else { return .notFound }
         switch (path.count, ExactText(path[0]), path.last.exact) {
         case (1, "users", _): return only(.get, method) { find(AdminQuery(query)) }
@@ -66,7 +66,7 @@ extension AdminUserCall {
         method == allowed ? .change(.users(call())) : .methodNotAllowed([allowed])
     }
 
-    /// A call whose query says nothing but how long it waits.
+    /// Returns a call whose query may contain only `wait`.
     private static func waiting(_ query: Substring, _ call: (Wait) -> AdminUserCall) -> AdminUserCall {
         let query = AdminQuery(query)
         if let error = query.error(knowing: ["wait"]) { return .malformed(error) }
@@ -95,7 +95,8 @@ extension AdminUserCall {
         guard let subject = query["subject"], !subject.isEmpty else {
             return .change(.users(.malformed("say whose sessions: ?subject=…")))
         }
-        // A store that refuses one entry of the revocation list would keep those that wait with it as well.
+        // If the store refused one entry of the revocation list, the entries that are written together with it would
+        // fail as well.
         guard Revocation.isValue(subject) else {
             return .change(.users(.malformed("subject must be at most 1024 bytes, without U+0000")))
         }
@@ -105,7 +106,7 @@ extension AdminUserCall {
     }
 }
 
-/// The parameters of a query, by their names. A plus sign is one: addresses have it.
+/// The parameters of a query by name. A plus sign is literal, because addresses contain it.
 struct AdminQuery {
     private let parameters: [(name: String, value: String)]
 
@@ -119,7 +120,7 @@ struct AdminQuery {
 
     subscript(name: String) -> String? { parameters.first { $0.name.hasSameBytes(as: name) }?.value }
 
-    /// The error in the query; nil if there is none. A misspelt parameter is an error and not an absent one.
+    /// The error in the query; nil if there is none. Unknown and repeated parameters are errors.
     func error(knowing names: [String]) -> String? {
         for (index, parameter) in parameters.enumerated() {
             guard parameter.name.isOne(of: names) else {

@@ -10,8 +10,8 @@ internal import Sessions
 internal import Store
 internal import Telemetry
 
-/// Carries out the admin listener's calls about users and sessions. Changes apply from the next request on, and are in
-/// the audit log.
+/// Performs the admin listener's calls about users and sessions. Changes apply from the next request on, and are
+/// recorded in the audit log.
 struct AdminUsers: Sendable {
     private let directory: UserDirectory?
     private let logger: Logger
@@ -20,8 +20,8 @@ struct AdminUsers: Sendable {
     private let confirm: @Sendable (Duration) async throws -> Confirmations
 
     /// - Parameters:
-    ///   - directory: nil where no tokens are taken.
-    ///   - confirm: waits until all gateways go by what was changed.
+    ///   - directory: the users and sessions; nil if no tokens are accepted.
+    ///   - confirm: waits until all gateways apply the change, for at most the given time.
     init(
         _ directory: UserDirectory?, _ logger: Logger, _ caller: AdminCaller,
         confirm: @escaping @Sendable (Duration) async throws -> Confirmations
@@ -63,8 +63,8 @@ struct AdminUsers: Sendable {
         }
     }
 
-    /// The result of a change, with on how many of the gateways it holds where the caller waits for that. The change is
-    /// made in any case: that nobody knows how far it has come is no error of it.
+    /// Performs a change. If the caller waits for confirmation, the result has the number of gateways that apply the
+    /// change. A failed confirmation is no error, because the change has been made.
     private func confirmed(
         _ wait: AdminUserCall.Wait, _ change: () async throws -> JSONObject
     ) async throws -> JSONObject {
@@ -118,7 +118,7 @@ struct AdminUsers: Sendable {
 
     // MARK: Sessions
 
-    /// Those that go on, each with its issuer's name.
+    /// Returns the open sessions of a subject, each with its issuer's name.
     private func sessions(of subject: String, _ issuer: String?, _ directory: UserDirectory) async throws
         -> [JSONObject]
     {
@@ -145,14 +145,14 @@ struct AdminUsers: Sendable {
     private func endSession(_ id: String, _ directory: UserDirectory) async throws -> JSONObject {
         let owner = try await owner(of: id, directory)
         let ended = try await reporting(.sessionsEnded, "admin-end-session", owner.subject, directory) {
-            // It may have ended in between.
+            // The session may have ended since the lookup.
             guard let ended = try await owner.end() else { throw Self.noSession }
             return ended
         }
         return Self.ended(ended.count, failures: ended.providerFailures)
     }
 
-    /// The session's user, and the way it ends.
+    /// The session's user, and the operation that ends the session.
     private func owner(
         of id: String, _ directory: UserDirectory
     ) async throws -> (subject: String, end: () async throws -> EndedSessions?) {
@@ -169,7 +169,8 @@ struct AdminUsers: Sendable {
 
     private static let noSession = missing("There is no session of this id that goes on.")
 
-    /// First nothing counts any more, also what is not kept here; then what is kept ends.
+    /// Ends all sessions of a subject. First the tokens of other issuers are revoked, including those of sessions that
+    /// are not stored here; then the stored sessions are ended.
     private func endSessions(of subject: String, _ issuer: String?, _ directory: UserDirectory) async throws
         -> JSONObject
     {
@@ -191,7 +192,7 @@ struct AdminUsers: Sendable {
 
     private func revoke(_ subject: String, _ issuers: [Issuer], _ directory: UserDirectory) async throws {
         let now = directory.revocations.revocationTime()
-        // As long as `gatehouse revoke`, and as anything that comes of the sign-ins.
+        // At least as long as with `gatehouse revoke`, and until no refresh can yield tokens of these sign-ins.
         let endsAt = now + max(30 * 86_400, directory.longestRefresh + 86_400)
         try await directory.revocations.revoke(
             issuers.map { Revocation(issuer: $0.issuer, .subject(subject, before: now), endsAt: endsAt) })
@@ -203,7 +204,8 @@ struct AdminUsers: Sendable {
 
     // MARK: Parts
 
-    /// Does something that the audit log is to tell of; also where the store stops halfway, with the reason.
+    /// Performs an operation and records it in the audit log. If the store fails halfway, the record contains the
+    /// reason. Other refusals are not recorded.
     private func reporting<Value>(
         _ kind: AuditEventKind, _ operation: String, _ subject: String, _ directory: UserDirectory,
         change: String? = nil, _ work: () async throws -> Value

@@ -7,12 +7,12 @@ package import Store
 package import Telemetry
 package import Upstream
 
-/// Work that goes on beside requests, such as keeping a key set fresh or checking a server's health.
+/// A task that runs in the background, such as refreshing a key set or checking a server's health.
 ///
-/// A service has an identity: one that consecutive configuration snapshots list goes on undisturbed. Another object is
-/// another service, even if it does the same.
+/// A service is identified by its object. If consecutive configuration snapshots list the same object, its task
+/// continues. A different object is a different service, even with the same purpose.
 package protocol BackgroundService: AnyObject, Sendable {
-    /// Works until its task is cancelled, or nothing is left to do. It is called once.
+    /// Runs until its task is cancelled, or nothing remains to be done. It is called once.
     func run() async
 }
 

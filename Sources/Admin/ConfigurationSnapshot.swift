@@ -9,50 +9,51 @@ package import Store
 package import Telemetry
 package import Upstream
 
-/// The configuration that is running: everything that one reading of the settings leads to. A value: a reload makes
-/// another one, which takes over the services that the change leaves as they are.
+/// The active configuration: everything that is built from one reading of the settings. It is a value: a reload creates
+/// a new one, which takes over the unchanged services.
 package struct ConfigurationSnapshot: Sendable {
     package let settings: GatewaySettings
-    /// The plan of the event loops, with the services that requests need.
+    /// The plan of the event loops, with the services that requests use.
     package let plan: ServingPlan
-    /// One for each event loop.
+    /// One element for each event loop.
     package let metrics: [LoopMetrics]
     package let listeners: GatewayListeners
     package let checks: [ServerCheck]
-    /// Made when it is first switched on, and kept. The plan has it only while it is switched on.
+    /// Created when the access log is first enabled, and kept afterwards. The plan contains it only while it is
+    /// enabled.
     package let accessLog: AccessLog?
-    /// Nil where no tokens are taken.
+    /// Nil if no tokens are accepted and no shared state is configured.
     package let store: (any StateStore)?
-    /// Nil where there is no store.
+    /// Nil if there is no store.
     package let upkeep: StoreUpkeep?
-    /// Nil where there is no store.
+    /// Nil if there is no store.
     package let storeWatch: StoreWatch?
-    /// Nil where no other gateway has the same store.
+    /// Nil if the store is not shared with other gateways.
     package let replicas: ReplicaService?
-    /// Where its logs go.
-    package let places: LogPlaces
-    /// Nil where the gateway keeps no users and no sessions of its own.
+    /// The destinations of its logs.
+    package let places: LogSinks
+    /// Nil if the gateway stores no users and no sessions of its own.
     package let sessionEnds: SessionEnds?
-    /// Nil where the gateway does not speak to Apple.
+    /// Nil if the gateway does not call Apple.
     package let grantValidation: AppleGrantValidation?
-    /// Nil where no tokens are taken.
+    /// Nil if there is no store.
     package let accountServices: AccountServices?
-    /// Empty where the keys are in the state directory.
+    /// Empty if the keys are in the state directory.
     package let sharedKeys: SharedKeyServices
-    /// Nil where no certificates are obtained from a directory.
+    /// Nil if no certificates are obtained by ACME.
     package let certificateService: CertificateService?
-    /// Of the listeners' certificates those that were obtained.
+    /// The certificates of listeners that were obtained by ACME.
     package let obtained: [ObtainedCertificate]
-    /// Nil where nobody signs in on hosted pages.
+    /// Nil if there is no sign-in on hosted pages.
     package let unredeemedCodes: UnredeemedCodes?
-    /// Nil where nobody signs in at a pool.
+    /// Nil if there is no sign-in at a pool.
     package let leftOverSessions: LeftOverSessions?
 
     package init(
         settings: GatewaySettings, plan: ServingPlan, metrics: [LoopMetrics], listeners: GatewayListeners,
         checks: [ServerCheck], accessLog: AccessLog?, store: (any StateStore)?, upkeep: StoreUpkeep?,
         storeWatch: StoreWatch?, replicas: ReplicaService? = nil,
-        places: LogPlaces, sessionEnds: SessionEnds?, grantValidation: AppleGrantValidation?,
+        places: LogSinks, sessionEnds: SessionEnds?, grantValidation: AppleGrantValidation?,
         accountServices: AccountServices?, sharedKeys: SharedKeyServices, unredeemedCodes: UnredeemedCodes?,
         leftOverSessions: LeftOverSessions?, certificateService: CertificateService? = nil,
         obtained: [ObtainedCertificate] = []
@@ -78,7 +79,7 @@ package struct ConfigurationSnapshot: Sendable {
         self.obtained = obtained
     }
 
-    /// The services that run beside requests, in the order in which they begin.
+    /// The background services, in the order in which they start.
     package var services: [any BackgroundService] {
         let single: [(any BackgroundService)?] = [
             plan.assertionKeys, plan.sessionKeys?.keys, sessionEnds, grantValidation, plan.revocations, upkeep,
@@ -88,7 +89,7 @@ package struct ConfigurationSnapshot: Sendable {
         return plan.keyServices + single.compactMap { $0 } + sharedKeys.services + checks
     }
 
-    /// The gateway's own keys that are followed, with the error of the last reading.
+    /// The gateway's own keys that are followed, with the error of the last reading; nil if it succeeded.
     var ownKeys: [(purpose: String, error: String?)] {
         let errors: [(KeyPurpose, String??)] = [
             (.assertion, plan.assertionKeys.map(\.error)), (.session, plan.sessionKeys.map(\.keys.error)),
@@ -102,12 +103,12 @@ package struct ConfigurationSnapshot: Sendable {
         ShownCertificate.all(settings.allListeners, listeners.all.certificates)
     }
 
-    /// The health checks of a server; nil for one that is not checked.
+    /// The health checks of a server; nil if it is not checked.
     func check(of server: String, of upstream: String) -> ServerCheck? {
         checks.first { $0.upstreamName == upstream && $0.serverName == server }
     }
 
-    /// The result of health checks; nil for a server that is not checked.
+    /// The result of health checks; nil if the server is not checked.
     package func isHealthy(_ server: String, of upstream: String) -> Bool? {
         check(of: server, of: upstream)?.isHealthy
     }

@@ -1,8 +1,8 @@
 package import Listener
 
-/// How the addresses of a gateway are served.
+/// The settings of a gateway's listeners.
 package struct GatewayListeners: Sendable {
-    /// One for each listener of the settings.
+    /// One element for each listener of the settings.
     package let clients: [ListenerSettings]
     package let admin: ListenerSettings
 
@@ -11,16 +11,16 @@ package struct GatewayListeners: Sendable {
         self.admin = admin
     }
 
-    /// In the order of ``GatewaySettings/allListeners``.
+    /// All listeners, in the order of ``GatewaySettings/allListeners``.
     package var all: [ListenerSettings] { clients + [admin] }
 }
 
 extension ListenerSettings {
-    /// The certificates that it presents.
+    /// The certificates that the listener presents.
     var certificates: [ServedCertificate] { tls?.certificates ?? [] }
 }
 
 extension [ListenerSettings] {
-    /// For each listener the certificates that it presents.
+    /// The certificates that each listener presents.
     package var certificates: [[ServedCertificate]] { map(\.certificates) }
 }

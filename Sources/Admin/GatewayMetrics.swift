@@ -8,7 +8,7 @@ internal import Settings
 internal import Store
 package import Telemetry
 
-/// The metrics of this gateway: labels that the settings name, and what is read when they are asked for.
+/// The metrics of this gateway: the labels from the settings, and the values that are read when metrics are requested.
 package enum GatewayMetrics {
     package static func registry(_ status: GatewayStatus) -> MetricsRegistry {
         MetricsRegistry(labels: labels(routes: [], upstreams: [])) { status.readings }
@@ -38,7 +38,7 @@ package enum GatewayMetrics {
         let tally = service.tally
         return MetricsReadings.ACME(
             obtained: tally.obtained, failed: tally.failed,
-            names: service.standings.map { ($0.name, $0.failures, $0.obtainedAt ?? 0) })
+            names: service.statuses.map { ($0.name, $0.failures, $0.obtainedAt ?? 0) })
     }
 
     static func counts(_ replicas: [Replica]) -> [(state: String, count: Int)] {
@@ -47,7 +47,7 @@ package enum GatewayMetrics {
 
     static func reading(_ service: KeySetService) -> MetricsReadings.KeySet {
         let (status, age) = (service.currentStatus, service.age)
-        // The time left is counted by the age: a clock that was set back leaves no set more.
+        // The remaining time is computed from the age: setting the clock back does not extend it.
         func left(until end: Int64?) -> Int64? {
             guard let end, let fetchedAt = status.fetchedAt, let age else { return nil }
             return end - fetchedAt - age

@@ -9,9 +9,9 @@ internal import Store
 struct GatewayOverview: Sendable {
     struct Server: Sendable {
         var name: String
-        /// Nil where it is not checked.
+        /// Nil if the server is not checked.
         var isHealthy: Bool?
-        /// Why the last check failed; nil where it did not.
+        /// The error of the last check; nil if it succeeded.
         var checkError: String?
     }
 
@@ -22,33 +22,33 @@ struct GatewayOverview: Sendable {
 
     /// Seconds since 1970.
     var startedAt: Int64
-    /// Seconds since then, by a clock that nobody sets.
+    /// The time since the start in seconds, by a monotonic clock.
     var uptime: Int64
-    /// Since when it drains, in seconds since 1970; nil while it does not.
+    /// The start of draining, in seconds since 1970; nil if the gateway does not drain.
     var drainingSince: Int64?
     var digest: String
-    /// Seconds since 1970 of the last reload with another secret; nil where there was none.
+    /// The time of the last reload with a changed secret, in seconds since 1970; nil if there was none.
     var secretsChangedAt: Int64?
-    /// Why the last reading of the settings did not take over, and when that was, in seconds since 1970.
+    /// The errors and the time of the last reload if it failed, in seconds since 1970.
     var errors: [String]
     var failedAt: Int64?
     var listeners: [ListenSettings]
-    /// For each listener what it shows.
+    /// The certificates that each listener presents.
     var certificates: [[ServedCertificate]]
-    /// The certificates that the admin listener shows.
+    /// The certificates that the admin listener presents.
     var adminCertificates: [ServedCertificate]
-    /// Nil where there is none.
+    /// Nil if there is no store.
     var store: ReadinessReport.Store?
-    /// Since when it cannot be written, in seconds since 1970; nil while it can.
+    /// The time since which the store cannot be written, in seconds since 1970; nil if it can be written.
     var storeFailingSince: Int64?
     var schemaVersion: Int
     var upstreams: [Upstream]
     var issuers: [Issuer]
     var limits: LimitSettings?
-    /// One for each pool that users sign in at.
+    /// One element for each pool whose tokens are checked.
     var tokenChecks: [SignInTokenCheck]
-    /// The certificates that are obtained from a directory; nil where none are.
-    var obtained: [CertificateStanding]?
-    /// The gateways that share the database, and the id of this one; nil where there is one process.
+    /// The certificates that are obtained by ACME; nil if ACME is not configured.
+    var obtained: [CertificateStatus]?
+    /// The gateways that share the database, and the id of this one; nil if the state is not shared.
     var replicas: (known: [Replica], own: String)?
 }

@@ -13,21 +13,21 @@ internal import Store
 package import Telemetry
 package import Upstream
 
-/// How the gateway fares as a whole, for readiness and metrics. Readable from anywhere.
+/// The state of the whole gateway for readiness, status and metrics. It can be read on any thread.
 package final class GatewayStatus: Sendable {
     private struct State {
-        /// The configuration that is running; nil before the first one.
+        /// The active configuration; nil before the first one.
         var snapshot: ConfigurationSnapshot?
         var reloads: MetricsReadings.Reloads
-        /// By a reload.
+        /// The time of the last change of a secret, in seconds since 1970; nil if there was none.
         var secretsChangedAt: Int64?
-        /// When the process was told to end, in seconds since 1970.
+        /// The time at which the process was told to stop, in seconds since 1970.
         var endingSince: Int64?
-        /// Since when an operator wants load balancers to leave.
+        /// The time since which an operator drains the gateway, in seconds since 1970.
         var setAsideSince: Int64?
-        /// Of the last reading of the settings, where it did not take over.
+        /// The errors of the last reload; empty if it succeeded.
         var errors: [String] = []
-        /// Seconds since 1970 of that reading.
+        /// The time of the last reload if it failed, in seconds since 1970.
         var failedAt: Int64?
 
         var drainingSince: Int64? { [setAsideSince, endingSince].compactMap { $0 }.min() }
@@ -36,7 +36,7 @@ package final class GatewayStatus: Sendable {
     private let state: Locked<State>
 
     private let logs: GatewayLogs
-    /// Counts of deliveries to a collector.
+    /// The counts of deliveries to a collector.
     package let exports = ExportTallies()
 
     package let recent = RecentEvents()
@@ -53,7 +53,7 @@ package final class GatewayStatus: Sendable {
 
     private var snapshot: ConfigurationSnapshot? { state.withLock { $0.snapshot } }
 
-    /// Tells of `snapshot` from now on.
+    /// Reports the state of `snapshot` from now on.
     package func follow(_ snapshot: ConfigurationSnapshot) { state.withLock { $0.snapshot = snapshot } }
 
     /// - Parameter now: seconds since 1970.
@@ -76,7 +76,7 @@ package final class GatewayStatus: Sendable {
         }
     }
 
-    /// Changed files that the settings name are in use.
+    /// Counts changed files of the settings that are now in use.
     ///
     /// - Parameter now: seconds since 1970.
     package func filesFollowed(_ count: Int, now: Int64, changesSecrets: Bool) {
@@ -87,8 +87,8 @@ package final class GatewayStatus: Sendable {
     }
 
     /// - Parameters:
-    ///   - count: groups of changed files that are not used.
-    ///   - refused: those among them that are new.
+    ///   - count: the number of groups of changed files that are rejected now.
+    ///   - refused: the number of newly rejected groups.
     package func filesKeptOut(_ count: Int, refused: Int) {
         state.withLock {
             $0.reloads.files.keptOut = count
@@ -96,7 +96,7 @@ package final class GatewayStatus: Sendable {
         }
     }
 
-    /// Whether load balancers are to leave the gateway, which goes on serving.
+    /// Sets whether load balancers must send no traffic to the gateway, which continues to serve.
     func setAside(_ isSetAside: Bool) {
         let now = WallClock.seconds()
         state.withLock { $0.setAsideSince = isSetAside ? $0.setAsideSince ?? now : nil }
@@ -105,10 +105,10 @@ package final class GatewayStatus: Sendable {
     /// The admin listener's settings; nil before there are settings.
     var admin: AdminSettings? { state.withLock { $0.snapshot?.settings.admin } }
 
-    /// The users and sessions that an operator can look at; nil where no tokens are taken.
+    /// The users and sessions for operators; nil if no tokens are accepted.
     var userDirectory: UserDirectory? { snapshot.flatMap(UserDirectory.init) }
 
-    /// Nil where no tokens are taken.
+    /// Nil if no tokens are accepted.
     var audit: AuditTrail? { snapshot?.plan.audit }
 
     var userHashes: UserHashes? { state.withLock { $0.snapshot?.accountServices?.hashes } }
@@ -135,7 +135,7 @@ package final class GatewayStatus: Sendable {
             schemaVersion: snapshot?.store?.schemaVersion ?? 0,
             upstreams: snapshot.map(Self.upstreams) ?? [], issuers: snapshot?.plan.gate.verifier.issuers ?? [],
             limits: snapshot?.settings.limits, tokenChecks: Self.tokenChecks(snapshot),
-            obtained: snapshot?.certificateService?.standings,
+            obtained: snapshot?.certificateService?.statuses,
             replicas: snapshot?.replicas.map { ($0.known, $0.id) })
     }
 
@@ -160,7 +160,7 @@ package final class GatewayStatus: Sendable {
 
     package var readiness: ReadinessReport { Self.readiness(state.withLock { $0 }) }
 
-    /// By name.
+    /// The names of the issuers that have no key set.
     package var issuersWithoutKeys: [String] {
         Self.keyServices(snapshot).filter { $0.currentSet == nil }.map(\.issuer.name)
     }
@@ -184,7 +184,7 @@ package final class GatewayStatus: Sendable {
             refusedSignIns: tokenChecks(state.snapshot).compactMap { check in
                 check.refusal.map { .init(issuer: check.issuer, text: $0.text) }
             },
-            awaitedCertificates: (state.snapshot?.certificateService?.standings ?? []).compactMap { standing in
+            awaitedCertificates: (state.snapshot?.certificateService?.statuses ?? []).compactMap { standing in
                 guard standing.obtainedAt == nil else { return nil }
                 return ReadinessReport.AwaitedCertificate(name: standing.name, error: standing.error)
             })
@@ -199,7 +199,7 @@ package final class GatewayStatus: Sendable {
         return .init(age: status.age, isTooOld: status.isTooOld, isNotified: status.notice == .notify)
     }
 
-    /// Waits until all gateways go by what was revoked until now, the only one without others at once.
+    /// Waits until all gateways apply the revocations made so far. Returns at once if the state is not shared.
     func confirm(within patience: Duration) async throws -> Confirmations {
         guard let replicas = snapshot?.replicas else { return Confirmations(confirmed: 1, all: 1) }
         return try await replicas.confirm(within: patience)
@@ -211,7 +211,7 @@ package final class GatewayStatus: Sendable {
             error: store.writeError, isNeeded: snapshot.settings.needsStore, isShared: store.isShared)
     }
 
-    /// Since the start, by log.
+    /// The number of log lines lost since the start, for each log.
     package var linesLost: [(log: String, count: Int)] { linesLost(snapshot) }
 
     private func linesLost(_ snapshot: ConfigurationSnapshot?) -> [(log: String, count: Int)] {

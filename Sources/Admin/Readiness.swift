@@ -2,60 +2,60 @@ internal import Store
 
 /// The contents of `/readyz`.
 package struct ReadinessReport: Equatable {
-    /// An upstream whose servers are checked, and which of them are healthy.
+    /// An upstream with health checks, and the health of each of its servers.
     struct CheckedUpstream: Equatable {
         var name: String
         var healthy: [Bool]
     }
 
-    /// The database, where there is one.
+    /// The store of the gateway.
     struct Store: Equatable {
-        /// Why it can't be written; names no file. Nil: it can.
+        /// The error that prevents writes, without file names; nil if the store can be written.
         var error: String?
-        /// Whether what clients ask for takes writing.
+        /// Whether requests of clients need writes.
         var isNeeded: Bool
-        /// Whether several gateways share it. Then none is unready for it: all would be at once, and with them what
-        /// works without the database.
+        /// Whether several gateways share the store. Then a failure makes none of them unready: otherwise all would
+        /// become unready at once, along with everything that works without the database.
         var isShared = false
     }
 
     /// The list of revocations that several gateways share.
     struct SharedList: Equatable {
-        /// Seconds since it was last known to be complete.
+        /// The seconds since the list was last known to be complete.
         var age: Int64
-        /// Whether it is so old that no token is accepted.
+        /// Whether the list is so old that no token is accepted.
         var isTooOld: Bool
 
-        /// The age in seconds from which it is told of. A list is read at least every second.
+        /// The age in seconds from which it is reported. The list is read at least every second.
         static let toldAge: Int64 = 5
     }
 
-    /// A pool whose tokens the gateway refuses.
+    /// A user pool whose tokens the gateway refuses.
     struct RefusedSignIn: Equatable {
-        /// The name of its issuer.
+        /// The name of the pool's issuer.
         var issuer: String
         var text: String
     }
 
-    /// A name without a certificate that is to be obtained.
+    /// A name whose certificate has not been obtained yet.
     struct AwaitedCertificate: Equatable {
         var name: String
-        /// Why the last attempt failed.
+        /// The error of the last attempt; nil if there is none.
         var error: String?
     }
 
     let isReady: Bool
     let text: String
 
-    /// Ready means: not draining, able to verify tokens of every issuer, able to write where sign-ins take that, and
-    /// with an upstream to serve from. One upstream of several without a healthy server is told and no more: to take
-    /// the whole gateway out for it would take the others' requests with it. So are a store that no sign-in needs, and a
-    /// pool whose tokens are refused: public routes and other pools work. A certificate that is missing is told and no
-    /// more as well: the directory reaches the gateway through the balancer that would leave it out.
+    /// Ready means: not draining, able to verify tokens of every issuer, able to write to a store that sign-ins need
+    /// and that is not shared, and with at least one available upstream. The following is only reported, because other
+    /// requests still work: an upstream without a healthy server while others have one, a store that no sign-in needs
+    /// or that is shared, and a pool whose tokens are refused. A missing certificate is only reported as well, because
+    /// ACME validation may reach the gateway through the load balancer, which would exclude an unready gateway.
     ///
     /// - Parameters:
-    ///   - others: whether there are upstreams whose servers are not checked.
-    ///   - list: nil where there is one process.
+    ///   - others: whether there are upstreams without health checks.
+    ///   - list: the shared revocation list; nil if the state is not shared.
     init(
         isDraining: Bool, keySetsHeld: [Bool], upstreams: [CheckedUpstream], others: Bool, store: Store?,
         list: SharedList? = nil, refusedSignIns: [RefusedSignIn] = [],

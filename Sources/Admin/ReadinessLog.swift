@@ -1,10 +1,10 @@
 package import Logging
 
-/// Says in the log when the gateway is ready for the first time, and once what it waits for where that takes long.
+/// Logs when the gateway is ready for the first time, and once the reason if it is not ready after 5 s.
 package struct ReadinessLog {
-    /// The readiness, and the issuers that have no key set.
+    /// Returns the readiness, and the issuers that have no key set.
     let ask: @Sendable () -> (report: ReadinessReport, issuersWithoutKeys: [String])
-    /// Since the start.
+    /// Returns the time since the start.
     let elapsed: @Sendable () -> Duration
     let logger: Logger
     var sleep: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
@@ -21,7 +21,7 @@ package struct ReadinessLog {
         self.logger = logger
     }
 
-    /// Until it is ready, or the task is cancelled.
+    /// Runs until the gateway is ready, or the task is cancelled.
     package func run() async {
         var hasReported = false
         while !Task.isCancelled {

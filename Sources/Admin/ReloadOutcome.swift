@@ -4,17 +4,17 @@ internal import Encoding
 package enum ReloadStep: Sendable {
     case begun
     case applied
-    /// The settings in use stay, for these reasons.
+    /// The current settings stay in use, for these reasons.
     case refused([String])
-    /// Nothing came of it: the gateway is stopping.
+    /// Nothing was changed, because the gateway is stopping.
     case stopping
 }
 
 /// The outcome of a reload.
 package enum ReloadOutcome: Sendable {
-    /// The changes by kind, and each value that differs.
+    /// The changes by kind, and each changed value.
     case applied([(name: String, change: String)], differences: [String])
-    /// Why the settings in use stay, one line a reason.
+    /// The reasons why the current settings stay in use, one per line.
     case refused([String])
     /// The gateway is stopping.
     case stopping

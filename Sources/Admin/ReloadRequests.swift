@@ -1,8 +1,7 @@
 internal import Locking
 
-/// The reloads that are asked for, and the one that is done: one after the other, and what is asked for while one is
-/// under way is one more, however often it is asked for. The same holds for looks at the files that the settings name,
-/// and between the two: each may change the configuration.
+/// Serializes reloads and checks of the files that the settings name, because both may change the configuration. All
+/// requests made during a reload are served by one further reload. The same holds for file checks.
 package final class ReloadRequests: Sendable {
     private struct Waiting {
         var askers: [CheckedContinuation<ReloadOutcome, Never>] = []
@@ -24,7 +23,7 @@ package final class ReloadRequests: Sendable {
         continuation.yield()
     }
 
-    /// Asks for a look at files after each interval, until the task is cancelled.
+    /// Requests a check of the files after each interval, until the task is cancelled.
     package func askForLooks(every interval: Duration) async {
         while !Task.isCancelled {
             do {
@@ -37,12 +36,13 @@ package final class ReloadRequests: Sendable {
         }
     }
 
-    /// Returns when one has been done that began after the call.
+    /// Requests a reload. Returns the outcome of a reload that began after the call.
     func askAndWait() async -> ReloadOutcome {
         await withCheckedContinuation { asker in
             let isFinished = waiting.withLock { waiting in
                 guard !waiting.isFinished else { return true }
-                // Both at once: a turn that begins for a look takes all askers along.
+                // Set together: an iteration that begins for a file check also takes the waiting callers, and must then
+                // reload.
                 waiting.askers.append(asker)
                 waiting.wantsReload = true
                 return false
@@ -51,7 +51,7 @@ package final class ReloadRequests: Sendable {
         }
     }
 
-    /// Takes no more of them.
+    /// Stops serving requests. Waiting callers receive ``ReloadOutcome/stopping``.
     package func finish() {
         continuation.finish()
         let left = waiting.withLock { waiting in
@@ -62,7 +62,7 @@ package final class ReloadRequests: Sendable {
         for asker in left { asker.resume(returning: .stopping) }
     }
 
-    /// Calls `reload` and `look` for what is asked, until ``finish()``.
+    /// Calls `reload` and `look` for each request, until ``finish()``.
     package func serve(_ reload: () async -> ReloadOutcome, look: () async -> Void = {}) async {
         for await _ in requests {
             let wanted = waiting.withLock { waiting in

@@ -1,9 +1,9 @@
 package import Accounts
 package import Keys
 
-/// The services that follow keys which several gateways share, besides those that sign.
+/// The services that follow keys shared by several gateways, except signing keys.
 package struct SharedKeyServices: Sendable {
-    /// Nil where nothing is sealed with keys of the gateways' own.
+    /// Nil if nothing is sealed with the gateways' own keys.
     package let sealing: SealingKeyService?
     package let audit: AuditKeyService?
 
@@ -12,7 +12,9 @@ package struct SharedKeyServices: Sendable {
         self.audit = audit
     }
 
-    /// - Throws: what stands against it; what was in use stays so.
+    /// Reads the keys again.
+    ///
+    /// - Throws: the error of the reading. The previous keys then stay in use.
     package func follow() async throws {
         try await sealing?.follow()
         try await audit?.follow()

@@ -3,23 +3,23 @@ internal import Pipeline
 package import Settings
 internal import SettingsReader
 
-/// A certificate that a listener shows its clients.
+/// A certificate that a listener presents to its clients.
 package struct ShownCertificate: Sendable, Equatable {
     /// The listener's address in the settings.
     var listener: String
     /// The key path of its file in the settings.
     var setting: String
-    /// The DNS names that it is for, in lower case.
+    /// The certificate's DNS names, in lower case.
     var names: [String]
-    /// Seconds since 1970; of the chain's certificate that ends first.
+    /// The expiry time of the chain's certificate that expires first, in seconds since 1970.
     var expiresAt: Int64
-    /// Whether the gateway obtained it, and renews it.
+    /// Whether the gateway obtained the certificate by ACME, and renews it.
     var isObtained = false
 
-    /// Of listeners, each with what it shows.
+    /// Returns the certificates of all listeners.
     package static func all(_ listeners: [ListenSettings], _ certificates: [[ServedCertificate]]) -> [Self] {
         zip(listeners, certificates).flatMap { listener, certificates in
-            // Those that were obtained come after those of files.
+            // Obtained certificates come after those from files.
             let files = (listener.tls?.certificates ?? []).map(\.chainPlace.keyPath)
             return certificates.enumerated().map { index, certificate in
                 let isObtained = index >= files.count
@@ -31,7 +31,8 @@ package struct ShownCertificate: Sendable, Equatable {
         }
     }
 
-    /// The warning about its end; nil while that is far, and for one that the gateway is about to renew.
+    /// The warning about its expiry; nil if that is far ahead. For a certificate that the gateway renews, only expiry
+    /// is warned of.
     ///
     /// - Parameter now: seconds since 1970.
     package func warning(now: Int64) -> CertificateWarning? {
@@ -40,9 +41,10 @@ package struct ShownCertificate: Sendable, Equatable {
     }
 }
 
-/// That a certificate has expired, or is about to.
+/// A warning that a certificate has expired or is about to expire.
 package struct CertificateWarning: Sendable, CustomStringConvertible {
-    /// So many seconds before its end a certificate is warned of: time enough to find out why it was not renewed.
+    /// The time in seconds before expiry at which warnings begin: long enough to find out why the certificate was not
+    /// renewed.
     static let notice: Int64 = 14 * 86_400
 
     let certificate: ShownCertificate
@@ -54,7 +56,7 @@ package struct CertificateWarning: Sendable, CustomStringConvertible {
     package var hasExpired: Bool { expiresAt <= now }
 
     package var description: String {
-        // One with no name but its common name is told by where it comes from: no client takes it for that name.
+        // A certificate with only a common name is identified by its setting, because clients ignore the common name.
         let subject = "the certificate \(names.first.map { "of \($0)" } ?? certificate.setting) on \(listener)"
         let time = Self.spoken(abs(expiresAt - now))
         return hasExpired ? "\(subject) expired \(time) ago: clients refuse it" : "\(subject) expires in \(time)"

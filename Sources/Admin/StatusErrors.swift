@@ -1,7 +1,7 @@
 internal import Encoding
 internal import Telemetry
 
-/// The last errors as `/status` shows them.
+/// The last errors in the form of `/status`.
 struct StatusErrors {
     private let streaks: [ErrorSource: ErrorStreak]
 
@@ -9,13 +9,13 @@ struct StatusErrors {
         self.streaks = streaks
     }
 
-    /// Null where there is none.
+    /// The last error of a server; null if there is none.
     func ofServer(_ server: String, of upstream: String) -> JSON {
         let source = ErrorSource.server(upstream: ExactText(upstream), server: ExactText(server))
         return streaks[source].map { .object(Self.fields($0)) } ?? .null
     }
 
-    /// The last 5xx response of each route, the newest first. Its route is null where none was taken.
+    /// The last 5xx response of each route, the newest first. The route is null if no route matched.
     var routes: [JSON] {
         rows { source in
             guard case .route(let route) = source else { return nil }

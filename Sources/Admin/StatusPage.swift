@@ -8,9 +8,9 @@ internal import Store
 internal import Telemetry
 internal import Upstream
 
-/// `/status`: how the gateway fares, for people and programs that read JSON.
+/// `/status`: the state of the gateway as JSON, for people and programs.
 enum StatusPage {
-    /// - Parameter token: of who asks; nil where none is required.
+    /// - Parameter token: the caller's token; nil if none is required.
     static func text(_ metrics: MetricsRegistry, _ status: GatewayStatus, _ token: AdminToken?) -> String {
         let readings = status.readings
         let gateway = status.overview
@@ -54,7 +54,7 @@ enum StatusPage {
 
     private static func number(_ value: some BinaryInteger) -> JSON { .number(JSONNumber(Int64(value))) }
 
-    /// The caller's name and rights, so that a page offers no other calls.
+    /// The caller's name and rights, so that the dashboard offers only calls that are allowed.
     private static func caller(_ token: AdminToken) -> JSON {
         let rights = AdminRight.allCases.filter(token.allows)
         return ["name": .string(token.name), "may": .array(rights.map { .string($0.rawValue) })]
@@ -64,27 +64,27 @@ enum StatusPage {
         [
             "digest": .string(gateway.digest),
             "in_use_since": readings.reloads.map { number($0.lastSuccess) } ?? .null,
-            // The digest is of the file's text alone.
+            // The digest covers only the text of the settings file.
             "secrets_changed_at": gateway.secretsChangedAt.map { number($0) } ?? .null,
             "reloads": number(readings.reloads?.succeeded ?? 0),
             "failed_reloads": number(readings.reloads?.failed ?? 0),
-            // Of the last reading, where it did not take over.
+            // The time of the last reload, if it failed.
             "failed_at": gateway.failedAt.map { number($0) } ?? .null,
             "faults": .array(gateway.errors.map { .string($0) }),
         ]
     }
 
-    /// Null where there is none.
+    /// The state of the store.
     private static func store(_ store: ReadinessReport.Store, _ gateway: GatewayOverview) -> JSON {
         [
             "writable": .bool(store.error == nil), "error": store.error.map { .string($0) } ?? .null,
             "failing_since": gateway.storeFailingSince.map { number($0) } ?? .null,
-            // Whether a client's request takes writing, so that readiness depends on it.
+            // Whether clients' requests need writes, so that readiness depends on the store.
             "needed": .bool(store.isNeeded), "schema_version": number(gateway.schemaVersion),
         ]
     }
 
-    /// The list of revocations, where several gateways share it.
+    /// The revocation list that several gateways share.
     private static func list(_ list: MetricsReadings.SharedList) -> JSON {
         [
             "age_seconds": number(list.age), "too_old": .bool(list.isTooOld),
@@ -127,7 +127,7 @@ enum StatusPage {
                 "healthy": server.isHealthy.map { .bool($0) } ?? .null,
                 "check_error": server.checkError.map { .string($0) } ?? .null,
                 "drained": .bool(status.drainedServers.contains(server.name, of: upstream.name)),
-                // Whether every event loop sends it requests.
+                // Whether every event loop sends requests to this server.
                 "serving": .bool(reading?.isUp ?? true),
                 "since": reading?.since.map { number($0) } ?? .null,
                 "last_error": errors.ofServer(server.name, of: upstream.name),
@@ -142,10 +142,10 @@ enum StatusPage {
         let keys = readings.keySets.first { $0.issuer == issuer.name }
         return [
             "name": .string(issuer.name), "issuer": .string(issuer.issuer),
-            // How many there are to verify with.
+            // The number of keys for verification.
             "keys": number(keys?.keys ?? 0),
             "key_age_seconds": keys?.ageSeconds.map { number(Int64($0)) } ?? .null,
-            // Until the set is to be fetched again, and until it is trusted no more.
+            // The time until the set is due to be fetched again, and until it is no longer trusted.
             "keys_due_in_seconds": keys?.dueInSeconds.map { number($0) } ?? .null,
             "keys_end_in_seconds": keys?.endsInSeconds.map { number($0) } ?? .null,
             "key_refreshes": number(keys?.refreshes ?? 0), "key_failures": number(keys?.failures ?? 0),
@@ -158,7 +158,7 @@ enum StatusPage {
         let refusal = check.refusal
         return [
             "issuer": .string(check.issuer), "client_id": .string(check.clientID),
-            // Why the gateway refuses the pool's tokens; null as long as nobody knows of anything.
+            // The reason why the gateway refuses the pool's tokens; null if no refusal is known.
             "refused": refusal.map { .string($0.reason.rawValue) } ?? .null,
             "differences": .array((refusal?.differences ?? []).map(difference)),
         ]
@@ -197,7 +197,7 @@ enum StatusPage {
         ]
     }
 
-    /// As the audit log has them, with its hashes.
+    /// The last audit events in the form of the audit log, with its hashes.
     private static func events(_ status: GatewayStatus) -> [JSON] {
         guard let hashes = status.userHashes else { return [] }
         var encoder = AuditEncoder(hashes)
@@ -215,8 +215,8 @@ enum StatusPage {
         ]
     }
 
-    /// A certificate that is obtained from a directory, or is to be.
-    private static func obtained(_ standing: CertificateStanding) -> JSON {
+    /// The status of one name's certificate that is obtained by ACME.
+    private static func obtained(_ standing: CertificateStatus) -> JSON {
         [
             "name": .string(standing.name), "obtained_at": standing.obtainedAt.map { number($0) } ?? .null,
             "expires_at": standing.expiresAt.map { number($0) } ?? .null,
@@ -236,7 +236,7 @@ enum StatusPage {
         ]
     }
 
-    /// By this one sees which released apps still call Cognito.
+    /// The direct Cognito calls. They show which released apps still call Cognito.
     private static func direct(
         _ metrics: MetricsRegistry, _ status: GatewayStatus, _ readings: MetricsReadings
     ) -> JSONObject {

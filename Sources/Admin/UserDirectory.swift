@@ -6,28 +6,28 @@ internal import Proxy
 internal import Sessions
 internal import Settings
 
-/// The users and sessions that one reading of the settings gives an operator to look at.
+/// The users and sessions of one configuration snapshot, for operators.
 struct UserDirectory: Sendable {
-    /// A user pool whose sessions are kept here.
+    /// A user pool whose sessions are stored here.
     struct Pool: Sendable {
         /// The issuer's name in the settings.
         var issuer: String
         var sessions: OperatorSessions
     }
 
-    /// The users who sign in with Apple; nil where none are kept.
+    /// The users who sign in with Apple; nil if none are stored.
     let own: UserAdministration?
-    /// The name of the issuer of their sessions.
+    /// The name of the issuer of their sessions; nil if none are stored.
     let ownIssuer: String?
     let pools: [Pool]
-    /// Those whose tokens count somewhere.
+    /// All issuers whose tokens are accepted.
     let issuers: [Issuer]
     let revocations: RevocationService
     let audit: AuditTrail?
-    /// For how many seconds a refresh may still bring tokens of a sign-in, the longest of all pools.
+    /// The longest time of all pools, in seconds, for which a refresh may still yield tokens of a sign-in.
     let longestRefresh: Int64
 
-    /// Nil where no tokens are taken.
+    /// Nil if no tokens are accepted.
     init?(_ snapshot: ConfigurationSnapshot) {
         let plan = snapshot.plan
         guard let revocations = plan.revocations else { return nil }
@@ -40,7 +40,7 @@ struct UserDirectory: Sendable {
         ownIssuer = sessions.map { $0.issuer.name }
         let accounts = plan.accounts.flatMap(\.members).map(\.accounts)
         var pools: [Pool] = []
-        // The records of a pool are the same for all its app clients.
+        // All app clients of a pool share its records.
         for (index, first) in accounts.enumerated() {
             let poolID = first.settings.poolID
             guard !accounts[..<index].contains(where: { $0.settings.poolID == poolID }),
@@ -53,13 +53,13 @@ struct UserDirectory: Sendable {
         longestRefresh = accounts.map(\.settings.refreshLifetime).max() ?? 0
     }
 
-    /// Whether there is an issuer of this name, or none is asked for.
+    /// Whether an issuer has this name; also true if the name is nil.
     func knows(issuer name: String?) -> Bool { name == nil || issuers.contains { Self.means(name, $0.name) } }
 
-    /// Whether who asked for the issuer of this name, or for any, meant this one.
+    /// Whether a requested issuer name selects `issuer`. Nil selects every issuer.
     static func means(_ name: String?, _ issuer: String) -> Bool { name.map { $0.hasSameBytes(as: issuer) } ?? true }
 
-    /// Those that are meant, whose sessions are not the gateway's own.
+    /// The selected issuers, except that of the gateway's own sessions.
     func others(named name: String?) -> [Issuer] {
         issuers.filter { $0.name != ownIssuer && Self.means(name, $0.name) }
     }

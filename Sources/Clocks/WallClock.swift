@@ -16,14 +16,14 @@ package enum WallClock {
         return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
     }
 
-    /// The time of day at this moment, and from then on as much later as has passed on the monotonic clock: a clock
-    /// that counts milliseconds since 1970, and that nobody sets.
+    /// A clock in milliseconds since 1970 that starts at the current time of day and then follows the monotonic clock,
+    /// so clock adjustments do not affect it.
     package static func steadyMilliseconds() -> @Sendable () -> Int64 {
         let (began, time) = (ContinuousClock.now, milliseconds())
         return { time + Int64((ContinuousClock.now - began) / .milliseconds(1)) }
     }
 
-    /// Seconds of a clock that nobody sets.
+    /// Seconds of a monotonic clock, which counts suspended time too.
     package static func uptime() -> Int64 {
         var time = timespec()
         unsafe clock_gettime(CLOCK_BOOTTIME, &time)

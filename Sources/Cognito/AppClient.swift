@@ -1,11 +1,11 @@
 package import Cryptography
 package import Encoding
 
-/// An app client of a pool, and how it proves to Cognito that it is one.
+/// An app client of a user pool, with the credentials that it authenticates to Cognito with.
 package struct AppClient: Sendable {
     var poolID: String
     package var clientID: String
-    /// `nil` for an app client that has none.
+    /// nil for an app client without a secret.
     var clientSecret: Secret?
 
     package init(poolID: String, clientID: String, clientSecret: Secret? = nil) {
@@ -14,15 +14,15 @@ package struct AppClient: Sendable {
         self.clientSecret = clientSecret
     }
 
-    /// `SECRET_HASH` for a call that sends this user name; `nil` without a secret.
+    /// Returns the `SECRET_HASH` for a call with this user name; nil without a client secret.
     func secretHash(_ username: String) -> JSON? {
         clientSecret.map { .string(Cognito.secretHash(username: username, clientID: clientID, clientSecret: $0)) }
     }
 
-    /// The secret itself, for the two operations that want it so; `nil` without one.
+    /// The secret itself, for the two operations that require it unhashed; nil without a client secret.
     package var rawSecret: JSON? { clientSecret.map { .string($0.exposeText()) } }
 
-    /// The input of an operation that names a user: `ClientId`, `Username` and `SecretHash`.
+    /// Returns the common input of operations that name a user: `ClientId`, `Username` and `SecretHash`.
     package func input(username: String) -> JSONObject {
         var input: JSONObject = ["ClientId": .string(clientID), "Username": .string(username)]
         input["SecretHash"] = secretHash(username)

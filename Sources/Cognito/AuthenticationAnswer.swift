@@ -2,12 +2,12 @@ package import Cryptography
 package import Encoding
 internal import Pipeline
 
-/// Cognito's response to a sign-in or refresh: tokens, or a challenge first.
+/// Cognito's response to a sign-in or refresh: tokens or a challenge.
 package enum AuthenticationAnswer: Sendable {
     case tokens(AuthenticationResult)
     case challenge(AuthenticationChallenge)
 
-    /// - Returns: `nil` for an output that is neither.
+    /// - Returns: nil for an output that contains neither tokens nor a challenge.
     package init?(_ output: JSONObject) {
         if let result = output["AuthenticationResult"]?.objectValue.flatMap(AuthenticationResult.init) {
             self = .tokens(result)
@@ -18,7 +18,7 @@ package enum AuthenticationAnswer: Sendable {
         }
     }
 
-    /// The claims of the access token, unverified; nil without one.
+    /// The claims of the access token, unverified; nil for a challenge or an unreadable token.
     package var accessClaims: JSONObject? {
         switch self {
         case .tokens(let result): result.accessClaims
@@ -31,15 +31,15 @@ package enum AuthenticationAnswer: Sendable {
 package struct AuthenticationResult: Sendable {
     package let accessToken: Secret
     package let idToken: Secret?
-    /// Absent from a refresh that did not rotate.
+    /// nil after a refresh without rotation.
     package var refreshToken: Secret?
-    /// Life of the access token in seconds.
+    /// The lifetime of the access token in seconds.
     package var expiresIn: Int64
     /// The claims of the access token: see ``claims(of:)``.
     package let accessClaims: JSONObject?
     /// The claims of the ID token: see ``claims(of:)``.
     package let idClaims: JSONObject?
-    /// The keys of a device that the pool has begun to track by this sign-in.
+    /// The keys of a device that the pool began to track with this sign-in.
     package var newDevice: NewDevice?
 
     package struct NewDevice: Sendable, Equatable {
@@ -70,18 +70,18 @@ package struct AuthenticationResult: Sendable {
         }
     }
 
-    /// The life of an access token in seconds; nil for one that Cognito gives none.
+    /// Returns the lifetime of an access token in seconds; nil if it is missing or out of range.
     static func lifetime(_ seconds: JSON?) -> Int64? {
         guard let seconds = seconds?.integerValue, (0...CognitoSignInSettings.longestAccessToken).contains(seconds)
         else { return nil }
         return seconds
     }
 
-    /// The payload of a token, its signature unchecked.
+    /// Decodes the payload of a token without checking the signature.
     ///
-    /// These tokens came in Cognito's own answer over a connection whose certificate was checked, so their origin is
-    /// proven (OpenID Connect Core 3.1.3.7, 6. allows the same), and what is read from them is only shown to the user
-    /// they belong to or sent back to Cognito. No access is granted on it: that takes the pipeline's verification.
+    /// The tokens come from Cognito's own response over a connection whose certificate was verified, so their origin is
+    /// proven (OpenID Connect Core 3.1.3.7, 6. allows the same). Their claims are only shown to the user they belong to
+    /// or sent back to Cognito. They grant no access: that requires the pipeline's verification.
     private static func claims(of token: Secret) -> JSONObject? {
         let token = token.expose()
         let (bytes, dot) = (token.span, UInt8(ascii: "."))
@@ -93,10 +93,10 @@ package struct AuthenticationResult: Sendable {
     }
 }
 
-/// A question that Cognito wants answered before it gives tokens.
+/// A challenge that must be answered before Cognito issues tokens.
 package struct AuthenticationChallenge: Sendable {
     package var name: String
-    /// Missing where the next step needs none.
+    /// nil if the next step needs no session.
     package var session: Secret?
     var parameters: JSONObject
 
@@ -113,17 +113,17 @@ package struct AuthenticationChallenge: Sendable {
         parameters = output["ChallengeParameters"]?.objectValue ?? [:]
     }
 
-    /// Whether it is the one that Cognito calls so.
+    /// Returns whether the challenge has this name in Cognito's API.
     func isNamed(_ name: String) -> Bool { self.name.hasSameBytes(as: name) }
 
-    /// The user's name inside the pool, which answers are hashed with.
+    /// The pool's internal user name, which the `SECRET_HASH` of the response is computed over.
     package var username: String? {
         parameters["USERNAME"]?.stringValue ?? parameters["USER_ID_FOR_SRP"]?.stringValue
     }
 
-    /// The parameters a client needs, under the API's names. Cognito puts lists into them as JSON in a string.
+    /// The parameters a client needs, under the API's names. Cognito encodes lists in them as JSON strings.
     ///
-    /// `USERNAME` and `USER_ID_FOR_SRP` are left out: they name the user inside the pool.
+    /// `USERNAME` and `USER_ID_FOR_SRP` are omitted: they are the pool's internal names of the user.
     package var clientParameters: JSONObject {
         var shown: JSONObject = [:]
         shown["destination"] = parameters["CODE_DELIVERY_DESTINATION"]
@@ -134,8 +134,7 @@ package struct AuthenticationChallenge: Sendable {
         return shown
     }
 
-    /// The attributes under the names that an answer gives them by. Cognito puts the prefix of its own answers before
-    /// each.
+    /// The required attributes without the prefix that Cognito puts before each name.
     private var requiredAttributes: JSON? {
         guard let names = list("requiredAttributes")?.arrayValue else { return nil }
         return .array(
@@ -145,16 +144,17 @@ package struct AuthenticationChallenge: Sendable {
             })
     }
 
-    /// Of an attribute in the answer to NEW_PASSWORD_REQUIRED.
+    /// The prefix of an attribute's name in NEW_PASSWORD_REQUIRED and in the response to it.
     package static let attributePrefix = "userAttributes."
 
-    /// The options for the authenticator (PublicKeyCredentialRequestOptionsJSON).
+    /// The request options for the passkey authenticator (PublicKeyCredentialRequestOptionsJSON).
     package var passkeyOptions: JSONObject? {
         guard let text = parameters["CREDENTIAL_REQUEST_OPTIONS"]?.stringValue else { return nil }
         return (try? JSON.parse(Array(text.utf8)))?.objectValue
     }
 
-    /// The public parameters of a custom challenge; nil for more than a client of the gateway is shown.
+    /// The public parameters of a custom challenge; nil if they exceed the gateway's limits: at most 20 texts, names of
+    /// at most 64 bytes, values of at most 2048.
     package var customParameters: JSONObject? {
         var shown: JSONObject = [:]
         for (name, value) in parameters where !["USERNAME", "USER_ID_FOR_SRP"].contains(ExactText(name)) {

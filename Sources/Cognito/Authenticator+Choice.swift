@@ -1,18 +1,20 @@
 internal import Encoding
 internal import Pipeline
 
-// Sign-ins that begin without a password. As in those with one, `attempt` loses a device that the pool has forgotten.
+// Sign-ins that begin without a password. As with a password, the device is removed from `attempt` if the pool no
+// longer knows it.
 extension Authenticator {
     /// Begins a sign-in with this first factor (`USER_AUTH`).
     ///
-    /// - Parameter factor: the name of its challenge. Cognito asks another one where the user does not have it.
+    /// - Parameter factor: the name of the factor's challenge. Cognito returns another challenge if the user lacks the
+    ///   factor.
     package func choose(
         _ factor: String, _ attempt: inout Attempt
     ) async throws(CognitoError) -> AuthenticationAnswer {
         try await start("USER_AUTH", preferring: factor, &attempt)
     }
 
-    /// Begins a sign-in by the challenges of the pool's own triggers (`CUSTOM_AUTH`).
+    /// Begins a sign-in with the custom challenges of the pool's triggers (`CUSTOM_AUTH`).
     package func beginCustom(_ attempt: inout Attempt) async throws(CognitoError) -> AuthenticationAnswer {
         try await start("CUSTOM_AUTH", preferring: nil, &attempt)
     }

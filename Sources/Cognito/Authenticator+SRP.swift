@@ -2,9 +2,9 @@ internal import Cryptography
 internal import Encoding
 internal import Pipeline
 
-// The proof of a password, or of a device's secret, without sending it (RFC 5054 as Cognito has it).
+// Proof of a password, or of a device's secret, without sending it: Cognito's variant of SRP (RFC 5054).
 extension Authenticator {
-    /// USER_SRP_AUTH.
+    /// Signs in with USER_SRP_AUTH.
     func startWithProof(
         _ attempt: Attempt, _ isClosed: ClosedCheck
     ) async throws(CognitoError) -> AuthenticationAnswer {
@@ -20,8 +20,9 @@ extension Authenticator {
         return try await prove(attempt, challenge, client, isClosed)
     }
 
-    /// USER_AUTH with PASSWORD_SRP. Cognito reports errors of the account before anything is proven, and asks for
-    /// another factor in the place of one that there is not: both become a wrong password, by as many calls.
+    /// Signs in with USER_AUTH and PASSWORD_SRP. Cognito reports account errors before anything is proven, and returns
+    /// the challenge of another factor if the user has no password. Both become a wrong password, after the same number
+    /// of calls.
     func startWithChosenProof(
         _ attempt: Attempt, _ isClosed: ClosedCheck
     ) async throws(CognitoError) -> AuthenticationAnswer {
@@ -64,7 +65,7 @@ extension Authenticator {
                 context: attempt.context, metadata: attempt.metadata))
     }
 
-    /// DEVICE_SRP_AUTH and DEVICE_PASSWORD_VERIFIER.
+    /// Answers DEVICE_SRP_AUTH and DEVICE_PASSWORD_VERIFIER.
     func proveDevice(
         _ device: DeviceCredentials, _ challenge: AuthenticationChallenge, username: String, context: JSON?,
         metadata: JSON?
@@ -93,7 +94,7 @@ extension Authenticator {
         }
     }
 
-    /// The members of the answer to a verifier challenge.
+    /// Returns the members of the response to a verifier challenge.
     private func proof(
         of password: Secret, identity: SRPIdentity, _ challenge: AuthenticationChallenge, _ client: SRPClient
     ) throws(CognitoError) -> JSONObject {
@@ -116,8 +117,8 @@ extension Authenticator {
         ]
     }
 
-    /// Does the work and makes the call of the second step for nothing. Some pools report at once that there is no such
-    /// user, or none that is confirmed; a missing second step would then reveal that to the client.
+    /// Computes and sends a decoy second step. Some pools report an unknown or unconfirmed user in the first step; a
+    /// missing second step would reveal that to the client.
     private func pretend(_ client: SRPClient, _ attempt: Attempt) async {
         let challenge = AuthenticationChallenge(
             name: "PASSWORD_VERIFIER", session: nil,
@@ -127,7 +128,7 @@ extension Authenticator {
             ])
         let identity = SRPIdentity(poolID: app.poolID, userID: attempt.username)
         guard let proof = try? proof(of: attempt.password, identity: identity, challenge, client) else { return }
-        // Whatever comes of it: the caller knows the answer.
+        // The result is ignored: the caller already has the error to report.
         _ = try? await send(
             Response(
                 challenge: challenge.name, session: nil, username: attempt.username, answers: proof,

@@ -2,7 +2,7 @@ package import Cryptography
 package import Encoding
 package import Pipeline
 
-/// Signs users in by one of Cognito's flows, up to a question that only the user can answer.
+/// Signs users in with one of Cognito's flows, up to a challenge that only the user can answer.
 package struct Authenticator: Sendable {
     let client: CognitoClient
     let app: AppClient
@@ -21,14 +21,14 @@ package struct Authenticator: Sendable {
         self.random = random
     }
 
-    /// A user who has given a password.
+    /// The credentials and context of one sign-in.
     package struct Attempt: Sendable {
-        /// As it was typed.
+        /// The user name as typed.
         package var username: String
         package var password: Secret
-        /// The device's credentials, if the pool knows it.
+        /// The device's credentials; nil if the pool does not track the device.
         package var device: DeviceCredentials?
-        /// The user's address for Cognito (`UserContextData`).
+        /// The user's IP address for Cognito (`UserContextData`).
         var context: JSON?
         /// `ClientMetadata`, for the pool's triggers.
         package var metadata: JSON?
@@ -45,17 +45,17 @@ package struct Authenticator: Sendable {
         }
     }
 
-    /// Whether the account with this name of Cognito's own is closed, so that no password is right.
+    /// Returns whether the account with this Cognito-internal user name is locked, so that every password fails.
     package typealias ClosedCheck = (_ username: String) async -> Bool
 
-    /// The answer to a challenge.
+    /// The response to a challenge.
     package struct Response: Sendable {
         var challenge: String
-        /// Cognito's session of the challenge.
+        /// The session of Cognito's challenge.
         package var session: String?
-        /// The name that the answer is hashed with.
+        /// The name that `SECRET_HASH` is computed over.
         package var username: String
-        /// The members beside `USERNAME` and `SECRET_HASH`.
+        /// The members other than `USERNAME` and `SECRET_HASH`.
         package var answers: JSONObject
         package var device: DeviceCredentials?
         var context: JSON?
@@ -76,12 +76,12 @@ package struct Authenticator: Sendable {
         }
     }
 
-    /// Begins a sign-in. A device that the pool has forgotten signs in like a new one.
+    /// Begins a sign-in. A device that the pool no longer knows is treated as a new one.
     ///
     /// - Parameters:
-    ///   - attempt: without the device afterwards, if the pool has forgotten it.
+    ///   - attempt: afterwards without the device, if the pool no longer knows it.
     ///   - factor: the kind of password in a choice of first factors; nil for a sign-in without a choice.
-    ///   - isClosed: asked where a proof in two steps shows the account before the password is tried.
+    ///   - isClosed: called in SRP flows, after Cognito has named the user and before the password is tried.
     package func begin(
         _ attempt: inout Attempt, as factor: SignInFactor? = nil, isClosed: ClosedCheck = { _ in false }
     ) async throws(CognitoError) -> AuthenticationAnswer {
@@ -93,9 +93,9 @@ package struct Authenticator: Sendable {
         return try await start(attempt, factor, isClosed)
     }
 
-    /// Removes a device that the pool has forgotten, so that the call can be repeated without it.
+    /// Removes a device that the pool no longer knows, so that the call can be repeated without it.
     ///
-    /// - Throws: every other error.
+    /// - Throws: any other error.
     static func forget(_ device: inout DeviceCredentials?, after error: CognitoError) throws(CognitoError) {
         guard error.kind == .deviceUnknown, device != nil else { throw error }
         device = nil
@@ -135,16 +135,17 @@ package struct Authenticator: Sendable {
         if self.flow == .admin {
             input["UserPoolId"] = .string(app.poolID)
         } else {
-            // An administrator's call tells it in another form, with headers that the gateway does not pass on.
+            // Admin operations take the address in another form, which includes headers that the gateway does not
+            // forward.
             input["UserContextData"] = attempt.context
         }
         input["ClientMetadata"] = attempt.metadata
         return try Self.answer(await client.call(self.flow == .admin ? .adminInitiateAuth : .initiateAuth, input))
     }
 
-    /// Answers a challenge, and what the device is asked for after it.
+    /// Answers a challenge, and the device challenge that may follow it.
     ///
-    /// - Parameter response: without the device afterwards, if the pool has forgotten it.
+    /// - Parameter response: afterwards without the device, if the pool no longer knows it.
     package func respond(_ response: inout Response) async throws(CognitoError) -> AuthenticationAnswer {
         let answer = try await sendWithKnownDevice(&response)
         return try await proceed(
@@ -182,7 +183,7 @@ package struct Authenticator: Sendable {
             await client.call(flow == .admin ? .adminRespondToAuthChallenge : .respondToAuthChallenge, input))
     }
 
-    /// Lets the device prove itself where Cognito asks for it.
+    /// Answers Cognito's device challenge, if the device's credentials are known.
     private func proceed(
         _ answer: AuthenticationAnswer, username: String, device: DeviceCredentials?, context: JSON?, metadata: JSON?
     ) async throws(CognitoError) -> AuthenticationAnswer {

@@ -2,7 +2,7 @@ package import Encoding
 package import HTTPClient
 internal import Pipeline
 
-/// Speaks Cognito's wire protocol: AWS JSON 1.1, one POST per operation, signed where the operation wants it.
+/// A client of Cognito's wire protocol: AWS JSON 1.1, one POST per operation, signed if the operation requires it.
 package struct CognitoClient: Sendable {
     private let endpoint: String
     private let fetcher: any Fetcher
@@ -11,8 +11,8 @@ package struct CognitoClient: Sendable {
 
     /// - Parameters:
     ///   - endpoint: such as `https://cognito-idp.eu-west-1.amazonaws.com/`.
-    ///   - deadline: the most time one operation may take.
-    ///   - signer: signs the operations of administrators; `nil` where none are called.
+    ///   - deadline: the time limit of one operation.
+    ///   - signer: signs the admin operations; nil if none are called.
     package init(
         endpoint: String, fetcher: any Fetcher, deadline: Duration = .seconds(5), signer: RequestSigner? = nil
     ) {
@@ -22,9 +22,10 @@ package struct CognitoClient: Sendable {
         self.signer = signer
     }
 
-    /// Carries out one operation and gives its output, empty for an operation without one.
+    /// Calls one operation and returns its output, which is empty for an operation without output.
     ///
-    /// - Throws: what Cognito reported, or an error of kind ``CognitoErrorKind/unavailable`` where it did not answer.
+    /// - Throws: the error that Cognito reported, or one of kind ``CognitoErrorKind/unavailable`` if there was no
+    ///   response.
     package func call(_ operation: CognitoOperation, _ input: JSONObject) async throws(CognitoError) -> JSONObject {
         var request = FetchRequest(
             method: "POST",
@@ -46,7 +47,7 @@ package struct CognitoClient: Sendable {
         return try Self.output(of: response)
     }
 
-    /// Operations without output answer `{}` or nothing at all.
+    /// Decodes a response. Operations without output respond with `{}` or an empty body.
     private static func output(of response: FetchResponse) throws(CognitoError) -> JSONObject {
         if response.body.isEmpty { return [:] }
         guard let output = (try? JSON.parse(response.body))?.objectValue else {
@@ -57,10 +58,10 @@ package struct CognitoClient: Sendable {
 }
 
 extension CognitoError {
-    /// An answer with another status than 200.
+    /// Creates the error for a response with a status other than 200.
     ///
-    /// The status itself tells little: throttling is a 400. The name is in the body's `__type`, or in a header where
-    /// something between has replaced the body.
+    /// The status says little: throttling is a 400. The error's name is in the body's `__type`, or in a header if an
+    /// intermediary has replaced the body.
     package init(_ response: FetchResponse) {
         let body = (try? JSON.parse(response.body))?.objectValue
         let named = body?["__type"]?.stringValue ?? response.header("x-amzn-errortype")
@@ -72,7 +73,8 @@ extension CognitoError {
         self.init(type: type, message: message ?? response.header("x-amzn-errormessage") ?? "")
     }
 
-    /// The error's name without the namespace before `#` and the address behind `:`; `nil` for what is no name.
+    /// Returns the error's name without the namespace before `#` and the address after `:`; nil if it is not a valid
+    /// name.
     static func bareName(_ raw: String) -> String? {
         let name =
             raw.utf8.prefix { $0 != UInt8(ascii: ":") }.split(separator: UInt8(ascii: "#")).last ?? Substring().utf8
@@ -95,7 +97,7 @@ extension CognitoError {
         noAnswer = error
     }
 
-    /// - Parameter cause: a name in the manner of Cognito's, for the log.
+    /// - Parameter cause: a name in the style of Cognito's, for the log.
     package init(unavailable cause: String) {
         self.init(type: cause, message: "")
         kind = .unavailable

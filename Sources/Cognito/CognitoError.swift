@@ -2,16 +2,16 @@ package import Encoding
 package import HTTPClient
 package import Pipeline
 
-/// A failure that Cognito reported, by its own name.
+/// An error that Cognito reported, under Cognito's name.
 ///
-/// The message is Cognito's and is for classification only: it can echo what was sent, so it is neither shown to
+/// The message is Cognito's and is for classification only. It can repeat the caller's input, so it is neither shown to
 /// clients nor logged.
 package struct CognitoError: Error, Equatable, Sendable, CustomStringConvertible {
     /// Cognito's name, without namespace and suffix, such as `NotAuthorizedException`.
     @Exact package var type: String
     @Exact package var message: String
     package var kind: CognitoErrorKind
-    /// Why there was no answer, where there was none.
+    /// The transport error; nil if Cognito responded.
     package var noAnswer: FetchError?
 
     package init(type: String, message: String) {
@@ -20,15 +20,15 @@ package struct CognitoError: Error, Equatable, Sendable, CustomStringConvertible
         kind = CognitoErrorKind(type: type, message: message)
     }
 
-    /// The type and nothing else: see the type's comment.
+    /// The type and kind only: the message can repeat the caller's input.
     package var description: String { "CognitoError(\(type), \(kind.rawValue))" }
 
-    /// Whether it is a limit that Cognito has for each user.
+    /// Whether the error is one of Cognito's per-user limits.
     package var isLimitOfUser: Bool {
         ["LimitExceededException", "TooManyFailedAttemptsException"].contains(ExactText(type))
     }
 
-    /// Whether an error at a sign-in that has proven nothing tells of the account, be it that there is none.
+    /// Whether this error, before anything is proven at a sign-in, reveals whether the account exists or its state.
     package var isOfAccount: Bool {
         switch kind {
         case .badCredentials, .temporaryPasswordExpired, .userNotFound, .userNotConfirmed, .passwordResetRequired,
@@ -43,7 +43,7 @@ package struct CognitoError: Error, Equatable, Sendable, CustomStringConvertible
 }
 
 extension CognitoErrorKind {
-    /// Classifies by Cognito's name and, where one name has several meanings, by its message.
+    /// Classifies by Cognito's error name and, if a name has several meanings, by its message.
     init(type: String, message: String) {
         let type = ExactText(type)
         let message = message.asciiLowercased
@@ -56,7 +56,8 @@ extension CognitoErrorKind {
         }
     }
 
-    /// `NotAuthorizedException` is overloaded: only its message tells a wrong password from a wrong client secret.
+    /// `NotAuthorizedException` is overloaded: only its message distinguishes a wrong password from a wrong client
+    /// secret.
     private static func notAuthorized(_ message: String) -> CognitoErrorKind {
         if message.holds("secret") { return .clientSecretRefused }
         if message.holds("not enabled for this client") { return .flowNotEnabled }
@@ -78,7 +79,7 @@ extension CognitoErrorKind {
         if message.holds("not enabled for this client") { return .flowNotEnabled }
         if message.holds("already confirmed") { return .alreadyConfirmed }
         if message.holds("device key") { return .deviceUnknown }
-        // A user name or password outside the API's grammar can belong to nobody.
+        // No user can have a user name or password that violates the API's syntax.
         let credentials = ["at 'username'", "at 'password'", "at 'previouspassword'"]
         let namesCredential = credentials.contains(where: message.holds)
         return namesCredential ? .badCredentials : .invalidParameter

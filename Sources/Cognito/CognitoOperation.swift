@@ -30,7 +30,7 @@ package enum CognitoOperation: String, Sendable {
     case verifySoftwareToken = "VerifySoftwareToken"
     case verifyUserAttribute = "VerifyUserAttribute"
 
-    /// Whether it wants the signature of an AWS account.
+    /// Whether the operation requires the signature of an AWS account.
     var isSigned: Bool {
         switch self {
         case .adminInitiateAuth, .adminRespondToAuthChallenge, .describeUserPoolClient: true

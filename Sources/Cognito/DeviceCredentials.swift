@@ -1,7 +1,7 @@
 package import Cryptography
 package import Encoding
 
-/// The credentials of a device that a pool tracks: Cognito's keys for it, and the secret whose verifier Cognito has.
+/// The credentials of a device that a pool tracks: Cognito's keys of it, and the secret whose verifier Cognito stores.
 package struct DeviceCredentials: Sendable, Equatable {
     @Exact package var key: String
     @Exact package var groupKey: String

@@ -1,7 +1,7 @@
 package import Cryptography
 internal import Encoding
 
-/// Makes a device known to a pool that tracks them: the pool gets a verifier, the device keeps the secret.
+/// Registers a device with a pool that tracks devices: the pool gets a verifier, the device keeps the secret.
 package struct DeviceRegistration: Sendable {
     let client: CognitoClient
     let random: @Sendable (Int) -> [UInt8]
@@ -11,9 +11,9 @@ package struct DeviceRegistration: Sendable {
         self.random = random
     }
 
-    /// ConfirmDevice, and where the pool leaves it to the user UpdateDeviceStatus.
+    /// Calls ConfirmDevice and, if the pool leaves remembering to the user, UpdateDeviceStatus.
     ///
-    /// - Parameter isRemembered: what to tell the pool that asks.
+    /// - Parameter isRemembered: the user's choice, used only if the pool leaves it to the user.
     package func confirm(
         _ device: AuthenticationResult.NewDevice, accessToken: Secret, name: String?, isRemembered: Bool
     ) async throws(CognitoError) -> DeviceCredentials {

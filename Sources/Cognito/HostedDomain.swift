@@ -11,8 +11,8 @@ package struct HostedDomain: Sendable {
     private let deadline: Duration
 
     /// - Parameters:
-    ///   - url: without a slash at its end.
-    ///   - deadline: the most time that one request may take.
+    ///   - url: without a trailing slash.
+    ///   - deadline: the time limit of one request.
     package init(url: String, app: AppClient, fetcher: any Fetcher, deadline: Duration) {
         self.url = url
         self.app = app
@@ -20,13 +20,13 @@ package struct HostedDomain: Sendable {
         self.deadline = deadline
     }
 
-    /// The URL of an endpoint with the app client's id and these parameters.
+    /// Returns the URL of an endpoint with the app client's id and these parameters.
     package func url(of path: String, _ parameters: [(String, String)]) -> String {
         let query = FormEncoding.encode([("client_id", app.clientID)] + parameters)
         return "\(url)\(path)?\(String(decoding: query, as: UTF8.self))"
     }
 
-    /// Tokens for an authorization code (RFC 6749, 4.1.3; RFC 7636, 4.5).
+    /// Exchanges an authorization code for tokens (RFC 6749, 4.1.3; RFC 7636, 4.5).
     ///
     /// - Throws: the domain's error, or one of kind ``CognitoErrorKind/unavailable``.
     package func tokens(
@@ -44,7 +44,7 @@ package struct HostedDomain: Sendable {
         return result
     }
 
-    /// The user of an access token (OpenID Connect Core, 5.3).
+    /// Fetches the user info for an access token (OpenID Connect Core, 5.3).
     package func userInfo(_ token: Secret) async throws(CognitoError) -> FetchResponse {
         do {
             return try await fetcher.fetch(
@@ -56,7 +56,7 @@ package struct HostedDomain: Sendable {
         }
     }
 
-    /// Posts a form in the app client's name, which proves itself in the header (RFC 6749, 2.3.1).
+    /// Posts a form for the app client, authenticated in the header (RFC 6749, 2.3.1).
     package func post(_ path: String, _ fields: [(String, String)]) async throws(CognitoError) -> FetchResponse {
         var headers = [("Content-Type", "application/x-www-form-urlencoded"), ("Accept", "application/json")]
         if let secret = app.clientSecret {
@@ -74,7 +74,7 @@ package struct HostedDomain: Sendable {
 }
 
 extension AuthenticationResult {
-    /// The response of the token endpoint (RFC 6749, 5.1).
+    /// Decodes a response of the token endpoint (RFC 6749, 5.1); nil if a member is missing or invalid.
     package static func oauth(_ body: JSONObject) -> AuthenticationResult? {
         guard let access = body["access_token"]?.stringValue, let expiresIn = lifetime(body["expires_in"]) else {
             return nil
@@ -86,7 +86,7 @@ extension AuthenticationResult {
 }
 
 extension CognitoError {
-    /// An error of the hosted domain (RFC 6749, 5.2; RFC 6750, 3.1).
+    /// Creates the error for a response of the hosted domain (RFC 6749, 5.2; RFC 6750, 3.1).
     package init(oauth response: FetchResponse) {
         let body = (try? JSON.parse(response.body))?.objectValue
         guard response.status < 500, let name = body?["error"]?.stringValue, (1...64).contains(name.utf8.count),

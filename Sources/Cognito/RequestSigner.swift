@@ -10,7 +10,7 @@ package struct RequestSigner: Sendable {
     private let now: @Sendable () -> Int64
 
     /// - Parameters:
-    ///   - region: the pool's.
+    ///   - region: the AWS region of the pool.
     ///   - now: seconds since 1970.
     package init(region: String, credentials: any AWSCredentialSource, now: @escaping @Sendable () -> Int64) {
         self.region = region
@@ -18,7 +18,9 @@ package struct RequestSigner: Sendable {
         self.now = now
     }
 
-    /// The request with the headers of its signature.
+    /// Returns the request with the signature's headers.
+    ///
+    /// - Throws: an error of kind ``CognitoErrorKind/credentialsMissing`` if there are no AWS credentials.
     func signed(_ request: FetchRequest) async throws(CognitoError) -> FetchRequest {
         let credentials: AWSCredentials
         do {
@@ -46,7 +48,7 @@ package struct RequestSigner: Sendable {
         return signed
     }
 
-    /// The `Host` that is sent, so without the scheme's own port, and the path.
+    /// Returns the path, and the `Host` that is sent: without the scheme's default port.
     static func hostAndPath(of url: String) -> (host: String, path: String) {
         let isSecure = url.hasPrefix("https://")
         let rest = url.split(separator: "://", maxSplits: 1).last ?? ""

@@ -3,14 +3,14 @@ package import Encoding
 internal import Pipeline
 internal import Synchronization
 
-/// Exchanges a provider refresh token for new tokens, by the operation that the pool has.
+/// Exchanges a provider refresh token for new tokens, with an operation that the pool supports.
 ///
-/// `GetTokensFromRefreshToken` comes first: it is the only one that works with rotation, and needs no user name.
-/// Pools and emulators without it get `REFRESH_TOKEN_AUTH`, whose SECRET_HASH must be over the user's real name.
+/// `GetTokensFromRefreshToken` is tried first: it alone works with rotation, and it needs no user name. Pools and
+/// emulators without it get `REFRESH_TOKEN_AUTH`, whose SECRET_HASH is computed over the user's real name.
 package final class TokenRefresher: Sendable {
     private let client: CognitoClient
     private let app: AppClient
-    /// Set once the pool has said that it does not know the operation, for the life of the process.
+    /// Whether the pool has reported that it does not know the operation. Never reset in the life of the process.
     private let lacksGetTokens = Atomic(false)
 
     package init(client: CognitoClient, app: AppClient) {
@@ -18,7 +18,7 @@ package final class TokenRefresher: Sendable {
         self.app = app
     }
 
-    /// - Parameter metadata: ClientMetadata, for the pool's triggers.
+    /// - Parameter metadata: `ClientMetadata`, for the pool's triggers.
     package func tokens(
         for token: ProviderRefreshToken, metadata: JSON? = nil
     ) async throws(CognitoError) -> AuthenticationResult {
@@ -30,7 +30,7 @@ package final class TokenRefresher: Sendable {
             case .unsupportedOperation:
                 lacksGetTokens.store(true, ordering: .relaxed)
             case .invalidParameter:
-                // Says "no such operation" in some emulators, but can mean other things: not remembered.
+                // Some emulators mean "no such operation", but the error has other meanings: it is not remembered.
                 break
             default:
                 throw error
@@ -39,7 +39,7 @@ package final class TokenRefresher: Sendable {
         return try await initiateAuth(token, metadata)
     }
 
-    /// Exchanges a token whose user is not known, and for which there is therefore no other operation.
+    /// Exchanges a token of an unknown user. `REFRESH_TOKEN_AUTH` is not available without the user name.
     package func tokens(
         forShown token: Secret, deviceKey: String?, metadata: JSON? = nil
     ) async throws(CognitoError) -> AuthenticationResult {
@@ -53,7 +53,7 @@ package final class TokenRefresher: Sendable {
             "ClientId": .string(app.clientID),
             "RefreshToken": .string(token.value.exposeText()),
         ]
-        // The secret itself, not a hash: the one operation beside RevokeToken that wants it so.
+        // The secret itself, not a hash: only this operation and RevokeToken require it so.
         input["ClientSecret"] = app.rawSecret
         input["DeviceKey"] = token.deviceKey.map(JSON.string)
         input["ClientMetadata"] = metadata
@@ -83,12 +83,12 @@ package final class TokenRefresher: Sendable {
     }
 }
 
-/// A refresh token of a user pool's, with the values that a refresh needs beside it.
+/// A refresh token of a user pool, with the values that a refresh requires.
 package struct ProviderRefreshToken: Sendable {
     package let value: Secret
-    /// The user's real name in the pool, over which SECRET_HASH is made.
+    /// The user's real name in the pool, over which SECRET_HASH is computed.
     package let username: String
-    /// Nil for a session without a tracked device.
+    /// nil for a session without a tracked device.
     package let deviceKey: String?
 
     package init(_ value: Secret, username: String, deviceKey: String?) {

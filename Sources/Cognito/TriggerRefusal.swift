@@ -2,13 +2,13 @@ internal import Encoding
 
 /// A refusal by one of the pool's triggers, which Cognito reports as "PreSignUp failed with error <message>.".
 package struct TriggerRefusal: Sendable {
-    /// The trigger, as Cognito calls it in its message, such as `PreSignUp`; empty if the message names none.
+    /// The trigger's name in Cognito's message, such as `PreSignUp`; empty if the message names none.
     package let trigger: String
-    /// The trigger's own message as plain text: at most ``maximumLength`` characters, without control characters,
-    /// invisible ones and `<` or `>`. Nil if nothing is left.
+    /// The trigger's own message as plain text: at most ``maximumLength`` characters, without control and invisible
+    /// characters, `<` and `>`. nil if that leaves nothing.
     package let message: String?
 
-    /// In characters of Unicode.
+    /// In Unicode scalars.
     static let maximumLength = 200
     private static let separator = Array(" failed with error ".utf8)
 
@@ -22,12 +22,12 @@ package struct TriggerRefusal: Sendable {
         }
         trigger = String(decoding: bytes[..<found.lowerBound], as: UTF8.self)
         var text = bytes[found.upperBound...]
-        // Cognito's own full stop.
+        // The full stop that Cognito appends.
         if text.last == UInt8(ascii: ".") { text = text.dropLast() }
         message = Self.plain(String(decoding: text, as: UTF8.self))
     }
 
-    /// Whether the trigger runs only after a right password or code.
+    /// Whether the trigger runs only after a proven password or code.
     package var followsProof: Bool {
         ["PostAuthentication", "PostConfirmation", "PreTokenGeneration"].contains { trigger.begins(with: $0) }
     }

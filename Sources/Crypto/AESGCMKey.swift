@@ -37,7 +37,7 @@ package struct AESGCMKey: Sendable {
         return nonce + ciphertext + (try context.tag(Self.tagByteCount))
     }
 
-    /// The plaintext of what ``seal(_:authenticating:)`` made.
+    /// Decrypts a text that ``seal(_:authenticating:)`` made.
     ///
     /// - Throws: ``CryptographyError/notAuthentic`` for anything this key did not seal with the same `authenticating`.
     package func open(_ sealed: [UInt8], authenticating: [UInt8]) throws(CryptographyError) -> [UInt8] {
@@ -85,7 +85,7 @@ private final class CipherContext {
         return output
     }
 
-    /// Whether the operation is complete; when opening, whether the tag was right.
+    /// Whether the operation succeeded; when opening, whether the tag is valid.
     func finish() -> Bool {
         var rest = [UInt8](repeating: 0, count: 16)
         var written: Int32 = 0
@@ -108,7 +108,7 @@ private final class CipherContext {
     }
 }
 
-/// A cipher fetched from OpenSSL once and kept.
+/// A cipher that is fetched from OpenSSL once and cached.
 ///
 /// `@unchecked Sendable`: an `EVP_CIPHER` is reference counted and never changes after it is fetched.
 private final class BlockCipher: @unchecked Sendable {

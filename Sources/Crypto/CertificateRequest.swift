@@ -3,7 +3,7 @@ internal import Encoding
 
 extension P256SigningKey {
     /// A request for a certificate of this key for one DNS name, in DER (PKCS #10, RFC 2986). The name is a subject
-    /// alternative name, and the subject is empty: whoever signs the request decides on both.
+    /// alternative name, and the subject is empty: the signer of the request decides on both.
     ///
     /// - Parameter name: a host name in ASCII.
     package func certificateRequest(for name: String) throws(CryptographyError) -> [UInt8] {
@@ -33,7 +33,7 @@ extension P256SigningKey {
         defer { X509_free(certificate) }
         guard let certificate, X509_set_version(certificate, 2) == 1,
             ASN1_INTEGER_set_uint64(X509_get_serialNumber(certificate), 1) == 1,
-            // Nobody looks at the times, but a certificate has them.
+            // Nobody checks the times, but a certificate must have them.
             X509_gmtime_adj(X509_getm_notBefore(certificate), -86_400) != nil,
             X509_gmtime_adj(X509_getm_notAfter(certificate), 7 * 86_400) != nil,
             X509_set_pubkey(certificate, key) == 1,

@@ -1,6 +1,7 @@
 internal import COpenSSL
 
-/// Why a cryptographic operation was refused. Carries the name of the step only: never key, plaintext or OpenSSL text.
+/// The reason that a cryptographic operation was refused. Contains only the name of the step: never key, plaintext or
+/// OpenSSL text.
 package enum CryptographyError: Error, Equatable, Sendable {
     /// The key is of the wrong kind or size, or is not acceptable for the reason named.
     case unacceptableKey(String)
@@ -10,12 +11,12 @@ package enum CryptographyError: Error, Equatable, Sendable {
     case failed(String)
 }
 
-/// Drops what OpenSSL queued for this thread, so that nothing of one operation shows up in another's.
+/// Clears OpenSSL's error queue of this thread, so that no error of one operation appears in another.
 func clearErrors() {
     ERR_clear_error()
 }
 
-/// The failure of the step named, with OpenSSL's queue emptied.
+/// The error of the named step; clears OpenSSL's error queue.
 func failure(_ step: String) -> CryptographyError {
     clearErrors()
     return .failed(step)

@@ -1,7 +1,8 @@
 extension ECDSASignature {
-    /// r and s, each as long as the curve's coordinates, of SEQUENCE { INTEGER r, INTEGER s } (RFC 3279, 2.2.3).
+    /// r and s, each as long as the curve's coordinates, from the DER of SEQUENCE { INTEGER r, INTEGER s } (RFC 3279,
+    /// 2.2.3).
     ///
-    /// Nil for anything that is not the one DER encoding of two numbers in 1..<n (X.690, 10): the result is given away
+    /// Nil for anything that is not the unique DER encoding of two numbers in 1..<n (X.690, 10): the result is returned
     /// as the gateway's own signature, so nothing is guessed.
     static func raw(encoded: ArraySlice<UInt8>, curve: EllipticCurve) -> [UInt8]? {
         var rest = encoded
@@ -10,14 +11,14 @@ extension ECDSASignature {
             let r = number(&rest, curve), let s = number(&rest, curve), rest.isEmpty
         else { return nil }
         let raw = r + s
-        // Refuses numbers that are zero, or n and above, and tells whether the encoding is the one there is.
+        // Rejects numbers that are zero or at least n, and encodings that are not canonical.
         guard let signature = ECDSASignature(raw: raw, curve: curve), signature.encoded.elementsEqual(encoded) else {
             return nil
         }
         return raw
     }
 
-    /// The next INTEGER, with zeros in front up to the length of a coordinate.
+    /// The next INTEGER, with leading zeros up to the length of a coordinate.
     private static func number(_ rest: inout ArraySlice<UInt8>, _ curve: EllipticCurve) -> [UInt8]? {
         guard rest.popFirst() == 0x02, let length = rest.popFirst(), length > 0, Int(length) <= rest.count else {
             return nil

@@ -1,10 +1,11 @@
 internal import COpenSSL
 
-/// Which 32 bytes are a public key (RFC 8032, 5.1.3). OpenSSL takes any and finds out when it verifies.
+/// The check whether 32 bytes are a public key (RFC 8032, 5.1.3). OpenSSL accepts any bytes and detects errors only
+/// when it verifies.
 enum Ed25519Point {
     static let byteCount = 32
 
-    /// Keys with which anybody can sign: the points of order 1, 2, 4 and 8, by their y, little endian.
+    /// Keys for which anybody can sign: the points of order 1, 2, 4 and 8, by their y, little endian.
     private static let smallOrder: [[UInt8]] = [
         [0x01] + [UInt8](repeating: 0, count: 31),
         [0xec] + [UInt8](repeating: 0xff, count: 30) + [0x7f],
@@ -27,8 +28,8 @@ enum Ed25519Point {
         guard try isOnCurve(y: y) else { throw .unacceptableKey("Ed25519 key is not on the curve") }
     }
 
-    /// Whether an x exists: x² = (y² − 1) / (d·y² + 1), and a quotient is a square where the product is one. Both are
-    /// raised to (p − 1) / 2 at once (Euler's criterion).
+    /// Whether an x exists: x² = (y² − 1) / (d·y² + 1), and a quotient is a square exactly if the product is one. The
+    /// product is raised to (p − 1) / 2 (Euler's criterion).
     private static func isOnCurve(y little: [UInt8]) throws(CryptographyError) -> Bool {
         let context = BN_CTX_new()
         BN_CTX_start(context)

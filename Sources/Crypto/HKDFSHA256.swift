@@ -1,6 +1,6 @@
 /// HKDF with SHA-256 (RFC 5869).
 package enum HKDFSHA256 {
-    /// `byteCount` bytes, at most 8160, derived from `input`.
+    /// Derives `byteCount` bytes, at most 8160, from `input`.
     package static func derive(from input: [UInt8], salt: [UInt8], info: [UInt8], byteCount: Int) -> [UInt8] {
         precondition(byteCount <= 255 * SHA256.byteCount, "HKDF gives at most 255 blocks (RFC 5869, 2.3)")
         let key = HMACSHA256.authenticationCode(for: input, key: salt)

@@ -9,7 +9,7 @@ package final class P256SigningKey: @unchecked Sendable {
     package let x: [UInt8]
     package let y: [UInt8]
 
-    /// Takes over `key`, also when it throws.
+    /// Takes ownership of `key`, even if it throws.
     private init(owning key: OpaquePointer) throws(CryptographyError) {
         guard EVP_PKEY_is_a(key, "EC") == 1, Self.isOnP256(key), let point = Self.point(of: key) else {
             EVP_PKEY_free(key)
@@ -54,7 +54,7 @@ package final class P256SigningKey: @unchecked Sendable {
     package func sign(_ message: [UInt8]) throws(CryptographyError) -> [UInt8] {
         let context = EVP_MD_CTX_new()
         defer { EVP_MD_CTX_free(context) }
-        // OpenSSL gives DER, whose length varies; this is its greatest.
+        // OpenSSL returns DER, whose length varies; this is the maximum.
         var encoded = [UInt8](repeating: 0, count: Int(EVP_PKEY_get_size(key)))
         var count = encoded.count
         guard EVP_DigestSignInit(context, nil, MessageDigest.sha256.handle, nil, key) == 1,
@@ -65,12 +65,12 @@ package final class P256SigningKey: @unchecked Sendable {
         return signature
     }
 
-    /// The key that checks this one's signatures.
+    /// The key that verifies this key's signatures.
     package func verificationKey() throws(CryptographyError) -> VerificationKey {
         try .ellipticCurve(.p256, x: x, y: y, algorithm: .es256)
     }
 
-    /// By OpenSSL's own name of the curve: another one of 256 bits is not the same.
+    /// Compares OpenSSL's own name of the curve, because other curves also have 256 bits.
     private static func isOnP256(_ key: OpaquePointer) -> Bool {
         var name = [CChar](repeating: 0, count: 64)
         var count = 0

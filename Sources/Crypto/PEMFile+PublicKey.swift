@@ -1,9 +1,9 @@
 internal import COpenSSL
 
 extension PEMFile {
-    /// The SHA-256 of the first certificate's SubjectPublicKeyInfo, by which servers are pinned (RFC 7469, 2.4).
+    /// The SHA-256 of the first certificate's SubjectPublicKeyInfo, which pins servers (RFC 7469, 2.4).
     ///
-    /// - Returns: nil where the text holds no certificate, or a malformed one.
+    /// - Returns: nil if the text has no certificate, or a malformed one.
     package static func publicKeyHash(in pem: [UInt8]) -> [UInt8]? {
         let certificate = reading(pem) { gatehouse_read_certificate($0) }
         defer {

@@ -3,8 +3,7 @@ internal import Encoding
 
 /// The certificates and keys in PEM files for TLS, as OpenSSL reads them.
 package enum PEMFile {
-    /// How many certificates there are; nil where one of them is malformed, or cut off as in a file that is half
-    /// written.
+    /// The number of certificates; nil if one of them is malformed, or truncated as in a partly written file.
     package static func certificates(in pem: [UInt8]) -> Int? {
         reading(pem) { bio in
             var count = 0
@@ -16,7 +15,8 @@ package enum PEMFile {
         }
     }
 
-    /// Whether a private key is that of the first certificate; nil where it is none, or has a passphrase.
+    /// Whether a private key belongs to the first certificate; nil if the text is not a private key, or has a
+    /// passphrase.
     package static func isKey(_ key: Secret, of chain: [UInt8]) -> Bool? {
         let key = reading(key.expose()) { gatehouse_read_private_key($0) }
         defer { EVP_PKEY_free(key) }

@@ -1,9 +1,9 @@
 internal import COpenSSL
 internal import Encoding
 
-/// Passwords kept as scrypt hashes (RFC 7914).
+/// Password hashes with scrypt (RFC 7914).
 ///
-/// A stored hash says how it was made: `scrypt$<log2 N>$<r>$<p>$<salt, hex>$<hash, hex>`, so that the cost can be
+/// A stored hash states its parameters: `scrypt$<log2 N>$<r>$<p>$<salt, hex>$<hash, hex>`, so that the cost can be
 /// raised later without losing what is stored. Hashing takes about 50 ms and 32 MiB: never do it on an event loop.
 package enum PasswordHash {
     /// N = 2^15.
@@ -19,7 +19,7 @@ package enum PasswordHash {
         /// scrypt's own need is 128·N·r bytes; the rest is its working space.
         var memoryLimit: UInt64 { 128 * r * ((1 << logN) + p + 2) + (1 << 20) }
 
-        /// A stored text must not be able to ask for minutes or gigabytes.
+        /// The limits that keep a stored text from costing minutes or gigabytes.
         var isReasonable: Bool { (10...18).contains(logN) && (1...16).contains(r) && (1...8).contains(p) }
     }
 

@@ -2,7 +2,7 @@ internal import COpenSSL
 
 /// Private keys as unencrypted PEM.
 enum PrivateKeyPEM {
-    /// The first private key in `pem`, PKCS#8 or of its kind's own form. It is the caller's to free.
+    /// The first private key in `pem`, PKCS#8 or the traditional format of its type. The caller must free it.
     ///
     /// - Throws: ``CryptographyError/unacceptableKey(_:)`` when there is none.
     static func read(_ pem: Secret) throws(CryptographyError) -> OpaquePointer {

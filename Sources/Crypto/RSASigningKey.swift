@@ -10,7 +10,7 @@ package final class RSASigningKey: @unchecked Sendable {
     /// The public exponent, unsigned big endian without leading zeros.
     package let exponent: [UInt8]
 
-    /// Takes over `key`, also when it throws.
+    /// Takes ownership of `key`, even if it throws.
     private init(owning key: OpaquePointer) throws(CryptographyError) {
         guard EVP_PKEY_is_a(key, "RSA") == 1, EVP_PKEY_get_bits(key) >= VerificationKey.minimumModulusBits,
             let modulus = Self.number(OSSL_PKEY_PARAM_RSA_N, of: key),
@@ -72,7 +72,7 @@ package final class RSASigningKey: @unchecked Sendable {
         return signature
     }
 
-    /// The key that checks this one's signatures.
+    /// The key that verifies this key's signatures.
     package func verificationKey() throws(CryptographyError) -> VerificationKey {
         try .rsa(modulus: modulus, exponent: exponent)
     }

@@ -31,7 +31,7 @@ package enum HMACSHA256 {
 
     private static let blockByteCount = 64
 
-    /// The digest of both, one behind the other.
+    /// The digest of both texts, concatenated.
     private static func digest(_ block: [UInt8], _ text: [UInt8], in context: OpaquePointer?) -> [UInt8] {
         var digest = [UInt8](repeating: 0, count: SHA256.byteCount)
         let isDone =

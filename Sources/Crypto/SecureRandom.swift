@@ -1,6 +1,6 @@
 internal import COpenSSL
 
-/// Bytes no one can guess, for keys, nonces and identifiers.
+/// Unpredictable bytes for keys, nonces and identifiers.
 package enum SecureRandom {
     /// `count` random bytes from OpenSSL's generator.
     package static func bytes(_ count: Int) -> [UInt8] {
@@ -13,7 +13,7 @@ package enum SecureRandom {
         return bytes
     }
 
-    /// The kernel's generator (getrandom), for the case that OpenSSL's own cannot be seeded.
+    /// The kernel's generator (getrandom), used if OpenSSL's own cannot be seeded.
     private static func kernelBytes(_ count: Int) -> [UInt8] {
         var generator = SystemRandomNumberGenerator()
         return (0..<count).map { _ in UInt8.random(in: .min ... .max, using: &generator) }

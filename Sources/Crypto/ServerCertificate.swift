@@ -2,22 +2,22 @@ internal import COpenSSL
 internal import Encoding
 internal import Glibc
 
-/// The first certificate of a PEM chain: when it holds, and whom it is for. It holds no longer than the whole chain.
+/// The first certificate of a PEM chain: its validity period and its name. It is valid no longer than the whole chain.
 package struct ServerCertificate: Sendable, Equatable {
     /// Seconds since 1970.
     package let notBefore: Int64
-    /// Seconds since 1970; of the chain's certificate that ends first.
+    /// Seconds since 1970; the earliest end of all certificates of the chain.
     package let notAfter: Int64
-    /// How many certificates the chain has.
+    /// The number of certificates in the chain.
     package let chainLength: Int
-    /// Whether it is for the name that was asked about.
+    /// Whether the certificate is for the requested name.
     package let isForName: Bool
 
     /// - Parameters:
-    ///   - chain: PEM; nothing else than certificates is looked at.
-    ///   - name: a host name in ASCII, which the certificate must hold itself among its alternative names:
-    ///     neither a wildcard nor the subject's common name is enough.
-    /// - Returns: nil where the text holds no certificate, or a malformed one.
+    ///   - chain: PEM; everything but certificates is ignored.
+    ///   - name: a host name in ASCII, which itself must be among the certificate's alternative names: neither a
+    ///     wildcard nor the subject's common name is enough.
+    /// - Returns: nil if the text has no certificate, or a malformed one.
     package init?(chain: [UInt8], for name: String) {
         guard let count = PEMFile.certificates(in: chain), count > 0 else { return nil }
         let ends = PEMFile.reading(chain) { bio in
@@ -34,7 +34,7 @@ package struct ServerCertificate: Sendable, Equatable {
             return nil
         }
         (notBefore, notAfter, chainLength) = (begin, end, count)
-        // RFC 9525, 2: clients look at alternative names only.
+        // RFC 9525, 2: clients check alternative names only.
         let flags = UInt32(X509_CHECK_FLAG_NO_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT)
         isForName = X509_check_host(certificate, name, name.utf8.count, flags, nil) == 1
         clearErrors()

@@ -15,7 +15,7 @@ package enum SignatureAlgorithm: String, Sendable, CaseIterable {
     case es512 = "ES512"
     /// Ed25519 (RFC 8037, 3.1).
     case edDSA = "EdDSA"
-    /// HMAC with a configured secret (RFC 7518, 3.2). Keys of a fetched set are never for these.
+    /// HMAC with a configured secret (RFC 7518, 3.2). Keys of a fetched set are never used with these.
     case hs256 = "HS256"
     case hs384 = "HS384"
     case hs512 = "HS512"
@@ -46,7 +46,7 @@ package enum SignatureAlgorithm: String, Sendable, CaseIterable {
         }
     }
 
-    /// Nil for Ed25519, which hashes by itself.
+    /// Nil for Ed25519, which includes its own hash.
     var digest: MessageDigest? {
         switch self {
         case .rs256, .ps256, .es256, .hs256: .sha256

@@ -1,9 +1,9 @@
 internal import Encoding
 
-/// A request as AWS Signature Version 4 signs it, for services other than S3.
+/// A request to sign with AWS Signature Version 4, for services other than S3.
 ///
-/// Both sides use this: who signs puts ``authorization(_:)`` into the `Authorization` header, who checks compares
-/// ``signature(_:)`` with the one received.
+/// Both sides use this: the signer puts ``authorization(_:)`` into the `Authorization` header, and the verifier
+/// compares ``signature(_:)`` with the received one.
 package struct SignatureVersion4: Sendable {
     /// A header line as signed: the name in lower case, the value trimmed and with single spaces.
     package struct Header: Sendable, Equatable {
@@ -16,7 +16,7 @@ package struct SignatureVersion4: Sendable {
         }
     }
 
-    /// The day, region and service that the signature is good for.
+    /// The day, region and service for which the signature is valid.
     package struct Scope: Sendable, Equatable {
         /// `yyyyMMddTHHmmssZ`, as in `X-Amz-Date`.
         package var time: String
@@ -53,7 +53,7 @@ package struct SignatureVersion4: Sendable {
     /// - Parameters:
     ///   - path: As sent, already percent-encoded.
     ///   - query: As sent, its parameters already encoded and in order; empty if there is none.
-    ///   - headers: Those that are signed; `host` has to be one.
+    ///   - headers: The signed ones, which must include `host`.
     package init(
         method: String, path: String, query: String = "", headers: [Header], body: [UInt8], scope: Scope
     ) {

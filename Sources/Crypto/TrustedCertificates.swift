@@ -6,7 +6,7 @@ internal import COpenSSL
 /// OpenSSL guards the store with a lock of its own, and nothing is added after it is made: hence `@unchecked Sendable`.
 package final class TrustedCertificates: @unchecked Sendable, Equatable {
     private let store: OpaquePointer
-    /// The source it was made of; nil for files, which are told apart by the object.
+    /// The PEM text; nil for files, which are compared by identity.
     private let pem: [UInt8]?
 
     /// - Parameter pem: one certificate or more.
@@ -18,12 +18,12 @@ package final class TrustedCertificates: @unchecked Sendable, Equatable {
         guard count > 0 else { throw failure("certificates") }
     }
 
-    /// Blocks for as long as it takes to read the files: some 50 ms for a system's bundle.
+    /// Blocks while the files are read: some 50 ms for a system's bundle.
     ///
     /// - Parameters:
     ///   - file: a bundle in PEM.
-    ///   - folder: as `c_rehash` makes them, where there is no bundle; read only as its certificates are needed.
-    ///     Without both, OpenSSL's own places count.
+    ///   - folder: a directory as `c_rehash` makes it, used without a bundle; its certificates are read only when
+    ///     needed. Without both, OpenSSL's default locations are used.
     package init(file: String?, folder: String?) throws(CryptographyError) {
         store = try Self.emptyStore()
         pem = nil
@@ -47,7 +47,7 @@ package final class TrustedCertificates: @unchecked Sendable, Equatable {
         left === right || (left.pem != nil && left.pem == right.pem)
     }
 
-    /// Has connections trust these and no others.
+    /// Makes connections trust these certificates and no others.
     ///
     /// - Parameter context: an `SSL_CTX` of the same OpenSSL, as libcurl hands it to `CURLOPT_SSL_CTX_FUNCTION`. It
     ///   keeps the store for as long as it needs it.
@@ -57,14 +57,14 @@ package final class TrustedCertificates: @unchecked Sendable, Equatable {
 
     private static func emptyStore() throws(CryptographyError) -> OpaquePointer {
         guard let store = X509_STORE_new() else { throw failure("certificate store") }
-        // As libcurl sets it: trusted issuers before those that a server sends, and any certificate given may end a
-        // chain.
+        // As libcurl sets it: trusted issuers take precedence over those that a server sends, and a chain may end at
+        // any trusted certificate.
         X509_STORE_set_flags(store, UInt(X509_V_FLAG_TRUSTED_FIRST | X509_V_FLAG_PARTIAL_CHAIN))
         X509_STORE_set_verify_cb(store, gatehouse_refuse_common_name)
         return store
     }
 
-    /// - Returns: how many certificates there were.
+    /// - Returns: the number of certificates added.
     private static func add(_ bio: OpaquePointer?, to store: OpaquePointer) -> Int {
         guard let list = PEM_X509_INFO_read_bio(bio, nil, gatehouse_no_passphrase, nil) else { return 0 }
         defer { gatehouse_free_infos(list) }

@@ -23,8 +23,8 @@ extension VerificationKey {
 
     /// The Ed25519 key of these 32 bytes (RFC 8032, 5.1.5).
     ///
-    /// - Throws: ``CryptographyError/unacceptableKey(_:)`` for bytes that are no point, or one with which anybody
-    ///   signs.
+    /// - Throws: ``CryptographyError/unacceptableKey(_:)`` for bytes that are not a point, or a point for which anybody
+    ///   can sign.
     package static func ed25519(_ bytes: [UInt8]) throws(CryptographyError) -> VerificationKey {
         try Ed25519Point.requireAcceptable(bytes)
         guard let key = EVP_PKEY_new_raw_public_key_ex(nil, "ED25519", nil, bytes, bytes.count) else {

@@ -1,6 +1,6 @@
 extension VerificationKey {
-    /// Whether `signature` is this key's over `message`, an ECDSA signature being in DER (RFC 3279, 2.2.3) as in
-    /// X.509 and WebAuthn. False for every other case.
+    /// Whether `signature` is this key's signature of `message`. An ECDSA signature is in DER (RFC 3279, 2.2.3), as in
+    /// X.509 and WebAuthn. False in every other case.
     package func verify(encodedSignature signature: [UInt8], of message: [UInt8]) -> Bool {
         guard case .ellipticCurve(let curve) = algorithm.keyType else {
             return verify(signature: signature, of: message, algorithm: algorithm)

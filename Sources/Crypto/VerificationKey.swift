@@ -1,6 +1,6 @@
 internal import COpenSSL
 
-/// A key that checks signatures: a public key, or a secret shared with the issuer.
+/// A key that verifies signatures: a public key, or a secret shared with the issuer.
 ///
 /// `@unchecked Sendable`: the key and the prepared context are only read after `init`, and OpenSSL counts their
 /// references atomically.
@@ -16,11 +16,10 @@ package final class VerificationKey: @unchecked Sendable {
     package let algorithm: SignatureAlgorithm
     private let material: Material
     private let signatureByteCount: Int
-    /// A SHA-256 of the public key and its algorithm, the same for the same key whatever names it goes by. Nil for a
-    /// secret.
+    /// A SHA-256 of the public key and its algorithm, equal for equal keys whatever their IDs. Nil for a secret.
     package let fingerprint: [UInt8]?
 
-    /// Takes over `key`, also when it throws.
+    /// Takes ownership of `key`, even if it throws.
     init(owning key: OpaquePointer, algorithm: SignatureAlgorithm) throws(CryptographyError) {
         guard let context = Self.context(for: key, algorithm) else {
             EVP_PKEY_free(key)
@@ -52,10 +51,10 @@ package final class VerificationKey: @unchecked Sendable {
         EVP_PKEY_free(key)
     }
 
-    /// The configured secret of an HMAC.
+    /// The key of an HMAC with a configured secret.
     ///
-    /// - Throws: ``CryptographyError/unacceptableKey(_:)`` for one shorter than the digest, which is 256 bits at least
-    ///   (RFC 7518, 3.2), and for an algorithm that isn't HMAC.
+    /// - Throws: ``CryptographyError/unacceptableKey(_:)`` for a secret shorter than the digest, which is 256 bits at
+    ///   least (RFC 7518, 3.2), and for an algorithm that isn't HMAC.
     package static func shared(
         _ secret: Secret, algorithm: SignatureAlgorithm
     ) throws(CryptographyError) -> VerificationKey {
@@ -66,16 +65,16 @@ package final class VerificationKey: @unchecked Sendable {
         return VerificationKey(secret: secret, algorithm: algorithm)
     }
 
-    /// Whether `signature` is this key's over `message`. False for every other case, also for errors.
+    /// Whether `signature` is this key's signature of `message`. False in every other case, including errors.
     package func verify(signature: [UInt8], of message: [UInt8], algorithm: SignatureAlgorithm) -> Bool {
         verify(signature: signature, of: message.span, algorithm: algorithm)
     }
 
-    /// The same of bytes that are somewhere already.
+    /// As ``verify(signature:of:algorithm:)``, without copying the message.
     package func verify(
         signature: [UInt8], of message: borrowing Span<UInt8>, algorithm: SignatureAlgorithm
     ) -> Bool {
-        // One length is right: RFC 8017, 8.1.2 and 8.2.2 step 1; RFC 7518, 3.4; RFC 8032, 5.1.7.
+        // Only one length is valid: RFC 8017, 8.1.2 and 8.2.2 step 1; RFC 7518, 3.4; RFC 8032, 5.1.7.
         guard algorithm == self.algorithm, signature.count == signatureByteCount else { return false }
         switch (material, algorithm.keyType) {
         case (.secret(let secret), _):
@@ -88,7 +87,7 @@ package final class VerificationKey: @unchecked Sendable {
         }
     }
 
-    /// Whether `other` is the same key for the same algorithm, whatever names the two go by.
+    /// Whether `other` is the same key for the same algorithm, whatever their IDs.
     package func isSameKey(as other: VerificationKey) -> Bool {
         guard self !== other else { return true }
         guard algorithm == other.algorithm else { return false }
@@ -101,7 +100,7 @@ package final class VerificationKey: @unchecked Sendable {
         }
     }
 
-    /// Of the key's SubjectPublicKeyInfo (RFC 5280, 4.1); nil if OpenSSL cannot write it.
+    /// The hash of the key's SubjectPublicKeyInfo (RFC 5280, 4.1); nil if OpenSSL cannot encode it.
     private static func fingerprint(of key: OpaquePointer, _ algorithm: SignatureAlgorithm) -> [UInt8]? {
         var encoded: UnsafeMutablePointer<UInt8>?
         let count = i2d_PUBKEY(key, &encoded)
@@ -141,7 +140,7 @@ package final class VerificationKey: @unchecked Sendable {
         return context
     }
 
-    /// A verification set up for this key, or nil with OpenSSL's queue as it is then.
+    /// A verification that is set up for this key; nil on failure, with OpenSSL's error queue left as it is.
     private static func context(for key: OpaquePointer, _ algorithm: SignatureAlgorithm) -> OpaquePointer? {
         guard let context = EVP_MD_CTX_new() else { return nil }
         let digest = algorithm.digest?.handle
@@ -163,7 +162,7 @@ package final class VerificationKey: @unchecked Sendable {
         let result = message.withUnsafeBufferPointer {
             HMAC(algorithm.digest?.handle, key, Int32(key.count), $0.baseAddress, $0.count, &code, nil)
         }
-        // As for SHA-256: there is no wrong code that would be safe to return.
+        // As for SHA-256: no substitute would be safe to return.
         precondition(result != nil, "HMAC is not available")
         return code
     }

@@ -2,17 +2,17 @@ internal import CCurl
 internal import Glibc
 package import NIOCore
 
-/// Hears what happens on a ``CurlConnection``. Called on the event loop, never from within a call into the connection.
+/// The delegate of a ``CurlConnection``. Called on the event loop, never from within a call into the connection.
 package protocol CurlConnectionDelegate: AnyObject {
     func connectionIsUp()
     func connectionFailed(_ failure: CurlFailure)
-    /// Bytes, or the end, may be there: receive until nothing comes.
+    /// Bytes or the end may be available: receive until ``CurlConnection/Received/nothingYet``.
     func connectionIsReadable()
-    /// A send that accepted nothing may be tried again.
+    /// A send that accepted nothing may be repeated.
     func connectionIsWritable()
 }
 
-/// The server that a connection goes to. The rest (TLS, happy eyeballs) is libcurl's.
+/// The server of a connection. libcurl handles the rest (TLS, happy eyeballs).
 package struct CurlTarget: Equatable, Sendable {
     /// Scheme, host and port.
     package var url: String
@@ -25,11 +25,11 @@ package struct CurlTarget: Equatable, Sendable {
         self.access = access
     }
 
-    /// Whether libcurl may hold decrypted bytes that the socket no longer announces.
+    /// Whether the connection uses TLS. libcurl may then hold decrypted bytes for which the socket reports no event.
     var isTLS: Bool { url.hasPrefix("https:") }
 }
 
-/// One connection that libcurl makes (`CURLOPT_CONNECT_ONLY`). With TLS libcurl also carries the bytes.
+/// A connection that libcurl establishes (`CURLOPT_CONNECT_ONLY`). With TLS, libcurl also sends and receives.
 package final class CurlConnection: CurlTransfer {
     package enum Received {
         case bytes(ByteBuffer)
@@ -38,7 +38,7 @@ package final class CurlConnection: CurlTransfer {
         case failed(CurlFailure)
     }
 
-    /// Held until the connection is closed. A weak reference would make every use of the delegate slower.
+    /// The delegate, retained until the connection is closed. A weak reference would slow down every use.
     package var delegate: (any CurlConnectionDelegate)?
     private enum Carrier {
         case connecting(CurlEasy)
@@ -50,20 +50,20 @@ package final class CurlConnection: CurlTransfer {
     private var carrier: Carrier
     private let loop: CurlLoop
     private let isTLS: Bool
-    /// The watched descriptor; -1 until the connection is up.
+    /// The watched descriptor; -1 until the connection is established.
     private var socket: Int32 = -1
-    /// Set when the socket is known to be empty: the next receive would only say "again".
+    /// Whether the socket is known to be empty: the next receive would only return `CURLE_AGAIN`.
     private var isDrained = false
-    /// Something has been announced that has not been handled yet.
+    /// Whether an event was reported that has not been handled yet.
     var hasPendingEvent = false
-    /// The end, or an error, waits behind the bytes that are there, and is announced only once.
+    /// Whether the end or an error follows the available bytes. It is reported only once.
     private var sawHangUp = false
-    /// Bytes that TLS did not take. OpenSSL has already made a record of their beginning, so it wants the very same
-    /// bytes again, at the same place in memory (SSL_write(3)). They are stored here, independently of the sender's own
-    /// buffer.
+    /// Bytes that TLS did not accept; nil if there are none. OpenSSL has already made a record of their beginning, so
+    /// it must get the same bytes again, at the same address (SSL_write(3)). They are stored here, independently of the
+    /// sender's buffer.
     private var refused: ByteBuffer?
 
-    /// Starts to connect; the delegate hears how it went.
+    /// Starts to connect; the delegate is notified of the result.
     package init(to target: CurlTarget, on loop: CurlLoop) throws(CurlFailure) {
         self.loop = loop
         self.isTLS = target.isTLS
@@ -106,7 +106,8 @@ package final class CurlConnection: CurlTransfer {
             socket = active
         } else {
             let plain = try PlainSocket(sharing: active)
-            // The socket stays open: it would stay in the epoll set as well, under a number that is libcurl's.
+            // The socket stays open through the duplicate, so it would also stay in the epoll set, under libcurl's
+            // descriptor.
             loop.unwatch(socket: active)
             loop.remove(easy)
             carrier = .plain(plain)
@@ -130,11 +131,11 @@ package final class CurlConnection: CurlTransfer {
         if events & EPOLLOUT.rawValue != 0 { delegate?.connectionIsWritable() }
     }
 
-    /// Hands bytes on, with one system call for all that is there.
+    /// Sends bytes with one system call.
     ///
-    /// - Parameter others: what follows `bytes`. TLS takes none of them: it makes records of its own.
-    /// - Returns: how many were taken; none means that ``CurlConnectionDelegate/connectionIsWritable()`` will be
-    ///   called, and that the same bytes must then be sent again, with or without others behind them.
+    /// - Parameter others: the buffers after `bytes`. With TLS, none of them is sent, since it makes its own records.
+    /// - Returns: the number of bytes accepted. After 0, ``CurlConnectionDelegate/connectionIsWritable()`` is called,
+    ///   and the same bytes must then be sent again, with or without others after them.
     package func send(_ bytes: ByteBuffer, before others: [ByteBuffer] = []) throws(CurlFailure) -> Int {
         let offered = refused ?? bytes
         let (result, sent) =
@@ -149,13 +150,13 @@ package final class CurlConnection: CurlTransfer {
             return 0
         }
         refused = nil
-        // The other side may have sent bytes before it closed. They are looked for, announced or not.
+        // The peer may have sent bytes before it closed; they are received even without an event.
         if result != CURLE_OK { isDrained = false }
         try result.check()
         return sent
     }
 
-    /// Takes what has arrived, at most 64 KiB a call.
+    /// Receives available bytes, at most 64 KiB per call.
     package func receive() -> Received {
         if isDrained { return .nothingYet }
         let (result, count, bytes) = loop.receive { room in
@@ -172,30 +173,31 @@ package final class CurlConnection: CurlTransfer {
         }
         guard result == CURLE_OK else { return .failed(CurlFailure(result)) }
         guard count > 0 else { return .end }
-        // A short read of a plain socket has emptied it, and epoll announces later bytes. Epoll does not know of bytes
+        // A short read shows that a plain socket is empty, and epoll reports later bytes. Epoll does not know of bytes
         // that TLS has already decrypted.
         if !isTLS, !sawHangUp, count < CurlLoop.receiveSize { isDrained = true }
         return .bytes(bytes)
     }
 
-    /// Receives before a request is sent: anything but ``Received/nothingYet`` cannot belong to that request.
+    /// Receives before a request is sent: any result except ``Received/nothingYet`` cannot belong to that request.
     ///
-    /// Asks the socket unless the loop has polled just now, since the last event may be older than the last bytes.
+    /// Queries the socket unless the loop has just polled, since the last event may be older than the last bytes.
     package func look() -> Received {
         if loop.hasJustPolled, !hasPendingEvent { return .nothingYet }
         if socket >= 0, PlainSocket.isSilent(socket) { return .nothingYet }
-        // With TLS it may be none of HTTP's, such as a session ticket.
+        // With TLS the bytes may not be HTTP, such as a session ticket.
         isDrained = false
         return receive()
     }
 
-    /// Tells the other side that no more comes, while it may go on. TLS over libcurl ends only as a whole: there this
-    /// does nothing.
+    /// Closes the output; the peer may still send. With TLS, libcurl can only close the whole connection, so this has
+    /// no effect.
     package func shutDownOutput() {
         if case .plain(let socket) = carrier { socket.shutDownOutput() }
     }
 
-    /// Closes it with a reset (RFC 9293 §3.5.2), so that the other side cannot take what it has got for the whole.
+    /// Closes the connection with a reset (RFC 9293 §3.5.2), so that the peer cannot take a partial message for a
+    /// complete one.
     package func reset() {
         if socket >= 0 { PlainSocket.reset(socket) }
         close()

@@ -1,7 +1,7 @@
 internal import CCurl
 internal import Cryptography
 
-/// One libcurl easy handle, freed with this value. Touched only on its loop's thread.
+/// A libcurl easy handle, freed with this object. Used only on its loop's thread.
 final class CurlEasy {
     let handle: UnsafeMutableRawPointer
     private var headerList: UnsafeMutablePointer<curl_slist>?
@@ -57,7 +57,7 @@ final class CurlEasy {
         try gatehouse_setopt_list(handle, CURLOPT_HTTPHEADER, headerList).check()
     }
 
-    /// libcurl reads the list when it connects, so that it lives as long as the handle.
+    /// Sets the address to connect to. libcurl reads the list when it connects, so it must live as long as the handle.
     func set(connectTo address: String) throws(CurlFailure) {
         guard let list = curl_slist_append(connectToList, "::\(address)") else {
             throw CurlFailure(kind: .resource, description: "no address list")
@@ -66,8 +66,8 @@ final class CurlEasy {
         try gatehouse_setopt_list(handle, CURLOPT_CONNECT_TO, list).check()
     }
 
-    /// A name and its addresses, `name:port:address,address`. libcurl reads the list when it connects, so that it lives
-    /// as long as the handle.
+    /// Sets the addresses of a name, as `name:port:address,address`. libcurl reads the list when it connects, so it
+    /// must live as long as the handle.
     func set(resolved line: String) throws(CurlFailure) {
         guard let list = curl_slist_append(nil, line) else {
             throw CurlFailure(kind: .resource, description: "no address list")
@@ -77,8 +77,7 @@ final class CurlEasy {
         try gatehouse_setopt_list(handle, CURLOPT_RESOLVE, list).check()
     }
 
-    /// Verifies the server against these certificates, which were parsed before, instead of any that libcurl would
-    /// read.
+    /// Verifies the server against these parsed certificates, instead of any that libcurl would read.
     func set(trusting certificates: TrustedCertificates) throws(CurlFailure) {
         trusted = certificates
         let context = Unmanaged.passUnretained(certificates).toOpaque()
@@ -92,14 +91,14 @@ final class CurlEasy {
         try code.check()
     }
 
-    /// Bytes over this handle's connection: how many were taken; `CURLE_AGAIN` when none can be now.
+    /// Sends bytes over this handle's connection. The result is `CURLE_AGAIN` if none can be sent now.
     func send(_ bytes: UnsafeRawBufferPointer) -> (result: CURLcode, count: Int) {
         var sent = 0
         let result = curl_easy_send(handle, bytes.baseAddress, bytes.count, &sent)
         return (result, sent)
     }
 
-    /// How many bytes came, none at the end; `CURLE_AGAIN` when none are there yet.
+    /// Receives bytes. The count is 0 at the end; the result is `CURLE_AGAIN` if none are available yet.
     func receive(into room: UnsafeMutableRawBufferPointer) -> (result: CURLcode, count: Int) {
         var received = 0
         let result = curl_easy_recv(handle, room.baseAddress, room.count, &received)
@@ -108,7 +107,7 @@ final class CurlEasy {
 
     /// Sets the options that all connections and transfers of the gateway share.
     func setCommonOptions(url: String, allowedSchemes: String, connectTimeout: Duration) throws(CurlFailure) {
-        // No signals, no SIGPIPE juggling around every send.
+        // No signals, and no handling of SIGPIPE around every send.
         try set(CURLOPT_NOSIGNAL, 1)
         try set(CURLOPT_URL, url)
         // The environment (http_proxy and the like) must not reroute traffic.
@@ -120,21 +119,23 @@ final class CurlEasy {
         try set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
         try set(CURLOPT_SSL_VERIFYPEER, 1)
         try set(CURLOPT_SSL_VERIFYHOST, 2)
-        // libcurl is given certificates and addresses (``CurlLoop/begin(_:for:_:)``). It would read the one on the
-        // event loop for each connection, and waits there for its thread with the other when a transfer ends.
+        // Certificates and addresses are passed to libcurl (``CurlLoop/begin(_:for:_:)``). Otherwise it would read
+        // certificates on the event loop for each connection, and would block there at the end of a transfer until its
+        // resolver thread ends.
         try gatehouse_setopt_text(handle, CURLOPT_CAINFO, nil).check()
         try gatehouse_setopt_text(handle, CURLOPT_CAPATH, nil).check()
-        // Its cache knows a store by the file alone: without a file, all stores would be the same to it.
+        // libcurl's cache identifies a certificate store only by its file: without a file, all stores would be the
+        // same.
         try set(CURLOPT_CA_CACHE_TIMEOUT, 0)
         try set(CURLOPT_QUICK_EXIT, 1)
     }
 }
 
-/// libcurl's process-wide start, once.
+/// The process-wide initialization of libcurl, which happens once.
 enum CurlGlobal {
     private static let started: CURLcode = curl_global_init(Int(CURL_GLOBAL_DEFAULT))
 
-    /// Where libcurl was built to look for the system's certificates.
+    /// The paths of the system's certificates that libcurl was built with.
     static let certificatePlaces: (file: String?, folder: String?) = {
         start()
         guard let handle = curl_easy_init() else { return (nil, nil) }
@@ -153,7 +154,7 @@ enum CurlGlobal {
 }
 
 extension Duration {
-    /// Milliseconds, rounded up, so that a short time-out does not become none.
+    /// The duration in milliseconds, rounded up, so that a short timeout does not become 0, which means none.
     var wholeMilliseconds: Int {
         let (seconds, attoseconds) = components
         return Int(seconds) * 1000 + Int((attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000)

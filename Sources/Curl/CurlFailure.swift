@@ -1,11 +1,11 @@
 internal import CCurl
 internal import Cryptography
 
-/// A libcurl result other than success, with libcurl's own text, or OpenSSL's: it names no host, path or header.
+/// An unsuccessful result of libcurl, with the text of libcurl or OpenSSL. It contains no host, path or header.
 package struct CurlFailure: Error, Equatable, Sendable, CustomStringConvertible {
     package enum Kind: Equatable, Sendable {
         case resolve, connect, tls, timeout, sizeLimit, scheme, privateAddress, resource, transfer
-        /// Ended by who began it, or with the loop.
+        /// Cancelled by its owner, or because the loop was closed.
         case cancelled
     }
 
@@ -32,7 +32,7 @@ package struct CurlFailure: Error, Equatable, Sendable, CustomStringConvertible 
             }
     }
 
-    /// Tells of a server's certificate what is wrong with it.
+    /// Creates a failure with the reason for which a server's certificate was rejected, if it was.
     init(_ code: CURLcode, of easy: CurlEasy) {
         guard code == CURLE_PEER_FAILED_VERIFICATION else {
             self.init(code)
@@ -40,7 +40,7 @@ package struct CurlFailure: Error, Equatable, Sendable, CustomStringConvertible 
         }
         var result = 0
         _ = gatehouse_getinfo_verify_result(easy.handle, &result)
-        // libcurl itself compares names, and OpenSSL has no result then.
+        // libcurl compares names itself; OpenSSL has no result then.
         let reason = CertificateError.words(result) ?? "it is for another name"
         self.init(
             kind: .tls, code: Int(code.rawValue), description: "the server's certificate is not trusted: \(reason)")

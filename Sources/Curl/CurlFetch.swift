@@ -1,22 +1,22 @@
 internal import CCurl
 
-/// One ordinary libcurl transfer: the gateway's own request and its whole answer.
+/// A request of the gateway itself, as an ordinary libcurl transfer with a complete response.
 package struct CurlFetchRequest: Sendable {
     package var method: String
     package var url: String
-    /// Whole lines, `Name: value`, free of CR and LF.
+    /// Complete header lines, `Name: value`, without CR and LF.
     package var headerLines: [String]
     package var body: [UInt8]?
     package var deadline: Duration
     package var maximumResponseBytes: Int
-    /// Whether a response whose body is longer fails; else the body is cut.
+    /// Whether a response with a longer body fails; otherwise the body is truncated.
     package var needsWholeBody: Bool
-    /// Whether `http` is allowed beside `https`.
+    /// Whether `http` is allowed in addition to `https`.
     package var allowsPlainText: Bool
-    /// Whether a connection may be made to an address that only this machine or its network can reach.
+    /// Whether connections to private addresses are allowed, which only this machine or its network can reach.
     package var allowsPrivateAddresses: Bool
     package var access: CurlAccess
-    /// Whether it takes a connection of its own, which also resolves the host's name anew.
+    /// Whether the request uses a new connection, which also resolves the host's name anew.
     package var connectsAfresh: Bool
 
     package init(
@@ -41,12 +41,12 @@ package struct CurlFetchRequest: Sendable {
 
 package struct CurlFetchResponse: Sendable {
     package var status: Int
-    /// Lines of the final response, without line ends.
+    /// The header lines of the final response, without line ends.
     package var headerLines: [String]
     package var body: [UInt8]
 }
 
-/// Runs a ``CurlFetchRequest`` on a loop. It keeps itself alive until it is done.
+/// Runs a ``CurlFetchRequest`` on a loop. The loop retains it until it is done.
 package final class CurlFetch: CurlTransfer {
     let easy: CurlEasy
     private let loop: CurlLoop
@@ -56,7 +56,7 @@ package final class CurlFetch: CurlTransfer {
     private var headerLines: [String] = []
     private var headerBytes = 0
     private var exceededLimit = false
-    /// The body was longer than is wanted of it, which ended the transfer.
+    /// Whether the body was truncated, which ended the transfer.
     private var isCut = false
     private var refusedAddress = false
     private var completion: ((Result<CurlFetchResponse, CurlFailure>) -> Void)?
@@ -86,8 +86,8 @@ package final class CurlFetch: CurlTransfer {
             url: request.url, allowedSchemes: request.allowsPlainText ? "http,https" : "https",
             connectTimeout: Self.connectTimeout(request))
         try easy.set(request.access)
-        // libcurl knows neither who is trusted nor which addresses are refused, and would use a connection that another
-        // fetch has judged otherwise.
+        // libcurl does not distinguish connections by trust or by refused addresses, and would reuse a connection that
+        // was made under other rules.
         if request.connectsAfresh || request.access.certificateAuthorities != nil || request.access.trustsKeyAlone
             || !request.allowsPrivateAddresses
         {
@@ -96,12 +96,12 @@ package final class CurlFetch: CurlTransfer {
         }
         try easy.set(CURLOPT_TIMEOUT_MS, request.deadline.wholeMilliseconds)
         try easy.set(CURLOPT_CUSTOMREQUEST, request.method)
-        // Used connections are kept, but not for so long that a name that has moved is never asked for again.
+        // Connections are reused for a limited time, so that a name that has moved is eventually resolved again.
         try easy.set(CURLOPT_MAXLIFETIME_CONN, 300)
         if request.method == "HEAD" { try easy.set(CURLOPT_NOBODY, 1) }
         if let body = request.body {
             try gatehouse_setopt_offset(easy.handle, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(body.count)).check()
-            // COPYPOSTFIELDS copies as many bytes as the size set before says, whatever they are.
+            // COPYPOSTFIELDS copies the number of bytes set above, whatever their values.
             let code = body.withUnsafeBytes { bytes in
                 gatehouse_setopt_pointer(
                     easy.handle, CURLOPT_COPYPOSTFIELDS, UnsafeMutableRawPointer(mutating: bytes.baseAddress))
@@ -110,7 +110,7 @@ package final class CurlFetch: CurlTransfer {
         }
         // No `Expect: 100-continue`: it costs a round trip with servers that ignore it.
         try easy.set(headers: request.headerLines + ["Expect:"])
-        // Ends a transfer early whose length is announced; ``receive(body:)`` counts all others.
+        // Ends a transfer early if its announced length is too large; ``receive(body:)`` counts all others.
         if needsWholeBody {
             try gatehouse_setopt_offset(easy.handle, CURLOPT_MAXFILESIZE_LARGE, curl_off_t(limit)).check()
         }
@@ -130,7 +130,7 @@ package final class CurlFetch: CurlTransfer {
         }
     }
 
-    /// Decided on each address that is about to be connected to, so that no name can hide one.
+    /// Checks each address just before connecting to it, so that no name can hide a private one.
     private func refusePrivateAddresses() throws(CurlFailure) {
         let context = Unmanaged.passUnretained(self).toOpaque()
         try gatehouse_setopt_open_socket(
@@ -164,11 +164,11 @@ package final class CurlFetch: CurlTransfer {
             exceededLimit = true
             return 0
         }
-        // By bytes: finding the borders of characters, and comparing them, can take long.
+        // Works on bytes: finding and comparing grapheme clusters can take long.
         let isEnd = { (byte: UInt8) in byte == UInt8(ascii: "\r") || byte == UInt8(ascii: "\n") }
         let end = unsafe bytes.lastIndex { !isEnd($0) }.map { $0 + 1 } ?? 0
         let line = unsafe UnsafeRawBufferPointer(rebasing: bytes[..<end])
-        // A new status line begins a new response: what came before was a 1xx one.
+        // A new status line begins a new response: the previous one was a 1xx.
         if unsafe line.starts(with: "HTTP/".utf8) {
             headerLines.removeAll()
         } else if !line.isEmpty {
@@ -194,7 +194,7 @@ package final class CurlFetch: CurlTransfer {
         }
     }
 
-    /// Ends the transfer; the completion hears a failure.
+    /// Cancels the transfer; the completion gets a failure.
     package func cancel() {
         guard completion != nil else { return }
         finished(CURLE_ABORTED_BY_CALLBACK)

@@ -5,12 +5,12 @@ package import Sockets
 
 /// libcurl on one event loop: a multi handle, the epoll set of its sockets, and its timer.
 ///
-/// The `CONNECT_ONLY` easy handle of a connection with TLS stays in its multi handle for the connection's life.
-/// Everything here is touched on the loop's thread only; nothing blocks.
+/// The `CONNECT_ONLY` easy handle of a TLS connection stays in its multi handle for the connection's life. Everything
+/// here is used only on the loop's thread; nothing blocks.
 package final class CurlLoop: ReadinessHandler, EndOfTurnWork {
     private let loop: SocketEventLoop
     package var eventLoop: any EventLoop { loop }
-    var parts: MessageParts { loop.parts }
+    var parts: IOVectors { loop.parts }
     private let multi: UnsafeMutableRawPointer
     private let set: Int32
     private var timer: Scheduled<Void>?
@@ -18,23 +18,24 @@ package final class CurlLoop: ReadinessHandler, EndOfTurnWork {
     private static let timeBetweenLooks = TimeAmount.milliseconds(200)
     private var awaitsEndOfTurn = false
     private var isClosed = false
-    /// Receives of connected sockets, by descriptor.
+    /// The established connections, by descriptor.
     private var connections: [Int32: CurlConnection] = [:]
     private var transfers: [UnsafeMutableRawPointer: any CurlTransfer] = [:]
     private lazy var preparations = CurlPreparations(self)
-    /// The senders to call at the end of this turn, and an empty list for the next.
-    private var departing: [any CurlDeparture] = []
-    private var spareDepartures: [any CurlDeparture] = []
-    /// Whether each connection knows by itself if anything has come on it by now.
+    /// The senders to call at the end of this turn; `spareSenders` is an empty list for the next one.
+    private var senders: [any EndOfTurnSender] = []
+    private var spareSenders: [any EndOfTurnSender] = []
+    /// Whether all sockets have just been polled, so that each connection's `hasPendingEvent` shows whether bytes have
+    /// arrived.
     private(set) var hasJustPolled = false
     private var events = [epoll_event](repeating: epoll_event(), count: 256)
-    /// Those of `events` that are there and have not been handled.
+    /// The range of `events` that have not been handled.
     private var unhandled = 0..<0
     private var turnIsScheduled = false
-    /// Many TLS handshakes may be ready at once, each of which takes milliseconds. After this time clients have their
-    /// turn.
+    /// The longest time spent on transfers' events in a turn. Many TLS handshakes may be ready at once, each of which
+    /// takes milliseconds; after this time, clients get their turn.
     private static let longestTurn = TimeAmount.milliseconds(10)
-    /// Where every receive on this loop puts its bytes first; see ``CurlConnection/receive()``.
+    /// The buffer for every receive on this loop; see ``CurlConnection/receive()``.
     private var scratch: ByteBuffer
 
     /// - Precondition: on `eventLoop`.
@@ -65,8 +66,8 @@ package final class CurlLoop: ReadinessHandler, EndOfTurnWork {
 
     /// Receives once, at most ``receiveSize`` bytes.
     ///
-    /// - Parameter take: fills the room from a connection, and says how much came.
-    /// - Returns: libcurl's result, how many bytes came, and these.
+    /// - Parameter take: fills the buffer from a connection, and returns the number of bytes.
+    /// - Returns: libcurl's result, the number of bytes, and the bytes.
     func receive(
         _ take: (UnsafeMutableRawBufferPointer) -> (result: CURLcode, count: Int)
     ) -> (result: CURLcode, count: Int, bytes: ByteBuffer) {
@@ -105,14 +106,14 @@ package final class CurlLoop: ReadinessHandler, EndOfTurnWork {
         ).check()
     }
 
-    /// Ends all connections, whose owners hear nothing, and all transfers, whose owners hear a failure, and frees
-    /// libcurl's handles.
+    /// Closes all connections without notifying their owners, ends all transfers with a failure, and frees libcurl's
+    /// handles.
     package func close() {
         guard !isClosed else { return }
         isClosed = true
         timer?.cancel()
         look?.cancel()
-        departing.removeAll()
+        senders.removeAll()
         preparations.close()
         for transfer in Array(transfers.values) { transfer.finished(CURLE_ABORTED_BY_CALLBACK) }
         for connection in Array(connections.values) { connection.close() }
@@ -127,14 +128,14 @@ package final class CurlLoop: ReadinessHandler, EndOfTurnWork {
 
     // MARK: Transfers
 
-    /// Has libcurl work on `easy`, until ``remove(_:)``, as soon as there is what it needs; `transfer` hears when it is
-    /// done.
+    /// Begins a transfer with libcurl once its prerequisites are available; it lasts until ``remove(_:)``. `transfer`
+    /// is notified when it is done.
     func begin(_ easy: CurlEasy, for transfer: any CurlTransfer, _ needs: CurlNeeds) throws(CurlFailure) {
         guard !isClosed else { throw CurlFailure(kind: .cancelled, description: "shutting down") }
         try preparations.begin(easy, for: transfer, needs)
     }
 
-    /// Only for ``CurlPreparations``: ``begin(_:for:_:)`` is for everyone else.
+    /// Adds a prepared transfer to libcurl. Only for ``CurlPreparations``; others use ``begin(_:for:_:)``.
     func add(_ easy: CurlEasy, for transfer: any CurlTransfer) throws(CurlFailure) {
         guard !isClosed else { throw CurlFailure(kind: .cancelled, description: "shutting down") }
         try curl_multi_add_handle(multi, easy.handle).check()
@@ -142,27 +143,27 @@ package final class CurlLoop: ReadinessHandler, EndOfTurnWork {
         scheduleLook()
     }
 
-    /// Ends what `easy` is at, and closes its connection unless other transfers may use it.
+    /// Ends the transfer of `easy`, and closes its connection unless other transfers may use it.
     func remove(_ easy: CurlEasy) {
         if preparations.remove(easy) { return }
         transfers[easy.handle] = nil
         curl_multi_remove_handle(multi, easy.handle)
     }
 
-    /// Forgets a transfer that has finished but whose handle stays: a connection.
+    /// Removes a finished transfer whose handle stays in use: an established connection.
     func keep(_ easy: CurlEasy) {
         transfers[easy.handle] = nil
     }
 
     // MARK: Sockets
 
-    /// libcurl asks to be told about `socket` while it resolves, connects or transfers.
+    /// Watches `socket` for libcurl, while it resolves, connects or transfers.
     private func watch(_ socket: curl_socket_t, action: Int32) {
         var event = epoll_event()
         event.data.u64 = UInt64(UInt32(bitPattern: socket))
         if action == CURL_POLL_REMOVE {
             forgetEvents(of: socket)
-            // The socket may be closed already, which has taken it out of the set.
+            // The socket may already be closed, which has removed it from the set.
             epoll_ctl(set, EPOLL_CTL_DEL, socket, &event)
             return
         }
@@ -173,7 +174,8 @@ package final class CurlLoop: ReadinessHandler, EndOfTurnWork {
         }
     }
 
-    /// Edge-triggered: told once for each arrival, so that an unread response costs no further calls.
+    /// Watches a connection's socket, edge-triggered: each arrival is reported once, so that an unread response causes
+    /// no further events.
     func watch(_ connection: CurlConnection, socket: Int32) {
         var event = epoll_event()
         event.events = EPOLLIN.rawValue | EPOLLOUT.rawValue | EPOLLRDHUP.rawValue | EPOLLET.rawValue
@@ -201,9 +203,9 @@ package final class CurlLoop: ReadinessHandler, EndOfTurnWork {
         timer = eventLoop.scheduleTask(in: .milliseconds(Int64(milliseconds))) { bound.value.work() }
     }
 
-    /// Has libcurl look at its sockets now and then while it has work. When a connection to one address of a name fails,
-    /// libcurl 7.88 goes on with the next one and does not say which socket that is, so that nobody would look at it
-    /// before the time to connect was up.
+    /// Makes libcurl check its sockets every 200 ms while it has transfers. When the connection to one address of a
+    /// name fails, libcurl 7.88 continues with the next address without reporting its socket; otherwise nothing would
+    /// check that socket before the connect timeout.
     private func scheduleLook() {
         guard look == nil, !transfers.isEmpty, !isClosed else { return }
         let bound = NIOLoopBound(self, eventLoop: eventLoop)
@@ -218,8 +220,8 @@ package final class CurlLoop: ReadinessHandler, EndOfTurnWork {
         scheduleLook()
     }
 
-    /// Only for ``CurlPreparations``: has those go on soon that wait for their turn. libcurl's timer is not enough for
-    /// that, since libcurl cancels it when all transfers that were to begin are taken back.
+    /// Schedules the waiting preparations to continue soon. Only for ``CurlPreparations``. libcurl's timer does not
+    /// suffice, since libcurl cancels it when all transfers that were to begin are removed.
     func scheduleTurn() {
         guard !turnIsScheduled, !isClosed else { return }
         turnIsScheduled = true
@@ -230,7 +232,7 @@ package final class CurlLoop: ReadinessHandler, EndOfTurnWork {
         }
     }
 
-    /// Has libcurl begin what it was given and end what has taken too long, and those begin whose turn is next.
+    /// Makes libcurl begin its new transfers and end those that have timed out, and then begins the next prepared ones.
     private func work() {
         guard !isClosed else { return }
         act(on: CURL_SOCKET_TIMEOUT, events: 0)
@@ -240,9 +242,9 @@ package final class CurlLoop: ReadinessHandler, EndOfTurnWork {
 
     // MARK: Turns
 
-    /// Has `departure` send at the end of this turn, together with all others of it.
-    package func sendLater(_ departure: any CurlDeparture) {
-        departing.append(departure)
+    /// Makes `sender` send at the end of this turn, together with all others.
+    package func sendLater(_ sender: any EndOfTurnSender) {
+        senders.append(sender)
         awaitEndOfTurn()
     }
 
@@ -252,18 +254,19 @@ package final class CurlLoop: ReadinessHandler, EndOfTurnWork {
         loop.atEndOfTurn(self)
     }
 
-    /// Sends what waits, and then handles what was ready before. Bytes that precede a request on its connection do not
-    /// belong to it, so all sockets are polled first, with one call.
+    /// Sends waiting bytes, and then handles events that were reported before. Bytes that arrive before a request on
+    /// its connection do not belong to it, so all sockets are polled first, with one call.
     package func endTurn() {
         awaitsEndOfTurn = false
         guard !isClosed else { return }
-        // Events left from the last turn fill the list. Until they are handled, each connection polls by itself.
+        // Events left from the last turn occupy the list. Until they are handled, each connection queries its own
+        // socket.
         if unhandled.isEmpty {
             poll()
             for index in unhandled {
                 connections[Int32(truncatingIfNeeded: events[index].data.u64)]?.hasPendingEvent = true
             }
-            // With a full list there may be more.
+            // If the list is full, there may be more events.
             hasJustPolled = unhandled.count < events.count
         }
         sendWhatWaits()
@@ -272,11 +275,11 @@ package final class CurlLoop: ReadinessHandler, EndOfTurnWork {
     }
 
     private func sendWhatWaits() {
-        var turn = spareDepartures
-        swap(&turn, &departing)
-        for departure in turn { departure.depart() }
+        var turn = spareSenders
+        swap(&turn, &senders)
+        for sender in turn { sender.sendAtEndOfTurn() }
         turn.removeAll(keepingCapacity: true)
-        spareDepartures = turn
+        spareSenders = turn
     }
 
     package func ready(_ events: ReadyEvents) {
@@ -284,7 +287,7 @@ package final class CurlLoop: ReadinessHandler, EndOfTurnWork {
         handleReports()
     }
 
-    /// Handles what was ready, without waiting. After too long a time it goes on in the next turn.
+    /// Handles reported events without waiting. After too long a time, the rest is handled in the next turn.
     private func handleReports() {
         guard !unhandled.isEmpty else { return }
         let began = NIODeadline.now()
@@ -303,12 +306,12 @@ package final class CurlLoop: ReadinessHandler, EndOfTurnWork {
         if !unhandled.isEmpty { awaitEndOfTurn() }
     }
 
-    /// Fills the list of events with what is ready now.
+    /// Polls for events without waiting.
     private func poll() {
         unhandled = 0..<max(0, Int(epoll_wait(set, &events, Int32(events.count), 0)))
     }
 
-    /// Another socket may get the number of one that is no longer watched.
+    /// Discards the unhandled events of a socket: another socket may get the same descriptor.
     private func forgetEvents(of socket: Int32) {
         for index in unhandled where Int32(truncatingIfNeeded: events[index].data.u64) == socket {
             events[index].events = 0
@@ -336,13 +339,13 @@ package final class CurlLoop: ReadinessHandler, EndOfTurnWork {
 }
 
 /// A sender whose bytes may wait until the end of the turn.
-package protocol CurlDeparture: AnyObject {
+package protocol EndOfTurnSender: AnyObject {
     /// Called once for each ``CurlLoop/sendLater(_:)``, on the loop.
-    func depart()
+    func sendAtEndOfTurn()
 }
 
 /// A transfer on a multi handle: a connection being made, or a fetch.
 protocol CurlTransfer: AnyObject {
-    /// Called once on the loop when libcurl is done with it; removes its handle, or keeps it.
+    /// Called once on the loop when libcurl is done with the transfer; must remove its handle or keep it.
     func finished(_ result: CURLcode)
 }

@@ -11,10 +11,10 @@ struct CurlNeeds {
         case own(TrustedCertificates)
     }
 
-    /// Nil where there is no name to look up.
+    /// The host whose name must be looked up; nil if there is none.
     var host: HostToLookUp?
     var trust: Trust
-    /// Both times include the look-up.
+    /// The connect timeout, including the lookup, as does `deadline`.
     var connectTimeout: Duration
     var deadline: Duration?
 
@@ -27,7 +27,7 @@ struct CurlNeeds {
     }
 }
 
-/// The transfers of one event loop that wait for addresses or certificates.
+/// The transfers of an event loop that wait for addresses or certificates.
 final class CurlPreparations {
     private struct Waiting {
         var easy: CurlEasy
@@ -41,10 +41,11 @@ final class CurlPreparations {
     private let hosts: LoopLookups<String, [String]>
     private let systemTrust: LoopLookups<SystemCertificates.Key, TrustedCertificates>
     private var waiting: [UnsafeMutableRawPointer: Waiting] = [:]
-    /// Those of `waiting` whose turn has not come though nothing is missing, and some that have left meanwhile.
+    /// The transfers of `waiting` with all prerequisites that wait for their turn, and some that have been removed
+    /// meanwhile.
     private var ready: [CurlEasy] = []
-    /// The weight of the transfers given to libcurl in this turn. It begins all of them in one go, which takes about
-    /// 0.1 ms for a connection, and 1 ms with TLS.
+    /// The total weight of the transfers passed to libcurl in this turn. It begins all of them at once, which takes
+    /// about 0.1 ms per connection, and 1 ms with TLS.
     private var begun = 0
     private static let mostAtOnce = 64
 
@@ -56,9 +57,9 @@ final class CurlPreparations {
         systemTrust.changed = { [unowned self] _ in resume { _ in true } }
     }
 
-    /// Hands `easy` to libcurl, now or once there is what it needs.
+    /// Passes `easy` to libcurl, now or when its prerequisites are available.
     ///
-    /// - Throws: when it is known already that there is no way.
+    /// - Throws: ``CurlFailure`` if a lookup has already failed or the transfer cannot be started.
     func begin(_ easy: CurlEasy, for transfer: any CurlTransfer, _ needs: CurlNeeds) throws(CurlFailure) {
         let isReady = try supply(needs, to: easy)
         if isReady, mayBegin(needs) { return try loop.add(easy, for: transfer) }
@@ -77,14 +78,14 @@ final class CurlPreparations {
         loop.scheduleTurn()
     }
 
-    /// Whether another one may begin in this turn; if so, it is counted.
+    /// Returns whether another transfer may begin in this turn; if so, counts it.
     private func mayBegin(_ needs: CurlNeeds) -> Bool {
         guard begun < Self.mostAtOnce else { return false }
         if case .none = needs.trust { begun += 1 } else { begun += 8 }
         return true
     }
 
-    /// Goes on with those whose turn had not come. Called when libcurl has begun all that it was given.
+    /// Continues with transfers that wait for their turn. Called when libcurl has begun all transfers passed to it.
     func beginNext() {
         begun = 0
         while begun < Self.mostAtOnce, !ready.isEmpty {
@@ -94,7 +95,7 @@ final class CurlPreparations {
         if !ready.isEmpty { loop.scheduleTurn() }
     }
 
-    /// - Returns: whether it waited here, so that libcurl knows nothing of it.
+    /// - Returns: whether the transfer was waiting here and had not been passed to libcurl.
     func remove(_ easy: CurlEasy) -> Bool {
         guard let known = waiting.removeValue(forKey: easy.handle) else { return false }
         known.timeout.cancel()
@@ -108,7 +109,7 @@ final class CurlPreparations {
         for each in Array(waiting.values) { end(each.easy, CURLE_ABORTED_BY_CALLBACK) }
     }
 
-    /// - Returns: false where something is still looked up.
+    /// - Returns: false if a lookup is still in progress.
     private func supply(_ needs: CurlNeeds, to easy: CurlEasy) throws(CurlFailure) -> Bool {
         var isComplete = true
         var addresses: [String] = []
@@ -123,16 +124,16 @@ final class CurlPreparations {
             certificates = try systemTrust.ask(SystemCertificates.Key()).value
             if certificates == nil { isComplete = false }
         }
-        // Both have been asked for by now, so that neither waits for the other.
+        // Both lookups have been started by now, so neither waits for the other.
         guard isComplete else { return false }
         if let host = needs.host { try easy.set(resolved: host.line(addresses)) }
         if let certificates { try easy.set(trusting: certificates) }
         return true
     }
 
-    /// Goes on with those that wait for what has been looked up.
+    /// Continues with the transfers that wait for a lookup that has ended.
     private func resume(where isMeant: (CurlNeeds) -> Bool) {
-        // An owner that hears of its end may begin or end others.
+        // A notified owner may begin or end other transfers.
         for each in waiting.values.filter({ isMeant($0.needs) }) where waiting[each.easy.handle]?.easy === each.easy {
             resume(each)
         }
@@ -162,7 +163,7 @@ final class CurlPreparations {
 }
 
 extension LookupReply {
-    /// Nil while it is looked up.
+    /// The value; nil while the lookup is in progress.
     fileprivate var value: Value? {
         get throws(CurlFailure) {
             switch self {
@@ -179,7 +180,7 @@ extension CurlFailure {
 }
 
 extension CurlEasy {
-    /// Sets the time-outs to the time left after a look-up, and to at least 1 ms: libcurl takes zero for none.
+    /// Sets the timeouts to the time left after a lookup, and to at least 1 ms: 0 means no timeout to libcurl.
     fileprivate func setTimeouts(_ needs: CurlNeeds, after elapsed: TimeAmount) throws(CurlFailure) {
         let elapsed = Duration.nanoseconds(elapsed.nanoseconds)
         try set(CURLOPT_CONNECTTIMEOUT_MS, max(1, (needs.connectTimeout - elapsed).wholeMilliseconds))

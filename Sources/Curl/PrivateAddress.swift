@@ -1,23 +1,23 @@
-/// Addresses that are not the internet's: of this machine, its link, its network, or of none (IANA special-purpose
-/// registries, RFC 6890). Clouds serve their machines' credentials at one, 169.254.169.254.
+/// Addresses that are not globally reachable: those of this machine, its link and its network, and reserved ones (IANA
+/// special-purpose registries, RFC 6890). Clouds serve their machines' credentials at one of them, 169.254.169.254.
 enum PrivateAddress {
     private static let version4: [(prefix: [UInt8], bits: Int)] = [
         ([0], 8), ([10], 8), ([100, 64], 10), ([127], 8), ([169, 254], 16), ([172, 16], 12), ([192, 0, 0], 24),
         ([192, 168], 16), ([198, 18], 15), ([224], 4), ([240], 4),
     ]
-    /// Unspecified, loopback and IPv4-compatible (RFC 4291, section 2.5.5.1); NAT64 of a network's own (RFC 8215);
-    /// unique local; link-local; site-local; multicast.
+    /// Unspecified, loopback and IPv4-compatible (RFC 4291, section 2.5.5.1); local-use NAT64 (RFC 8215); unique local;
+    /// link-local; site-local; multicast.
     private static let version6: [(prefix: [UInt8], bits: Int)] = [
         ([UInt8](repeating: 0, count: 12), 96), ([0x00, 0x64, 0xff, 0x9b, 0x00, 0x01], 48), ([0xfc], 7),
         ([0xfe, 0x80], 10), ([0xfe, 0xc0], 10), ([0xff], 8),
     ]
-    /// Prefixes with an IPv4 address right behind them: mapped, NAT64 (RFC 6052), 6to4 (RFC 3056).
+    /// The prefixes that are followed by an IPv4 address: mapped, NAT64 (RFC 6052), 6to4 (RFC 3056).
     private static let carriers: [[UInt8]] = [
         [UInt8](repeating: 0, count: 10) + [0xff, 0xff], [0x00, 0x64, 0xff, 0x9b] + [UInt8](repeating: 0, count: 8),
         [0x20, 0x02],
     ]
 
-    /// Whether these 4 or 16 bytes are such an address. Any other number of bytes counts as one too.
+    /// Returns whether these 4 or 16 bytes are a private address. Any other number of bytes counts as private.
     static func contains(_ address: some Collection<UInt8>) -> Bool {
         let address = Array(address)
         switch address.count {

@@ -1,21 +1,21 @@
 internal import Encoding
 internal import HTTPClient
 
-/// How far this machine's clock is from that of somebody who has answered: `Date`, and `Age` where a cache has kept the
-/// answer (RFC 9110 §6.6.1, RFC 9111 §5.1).
+/// The difference between this machine's clock and a server's, from the response fields `Date` and, if a cache stored
+/// the response, `Age` (RFC 9110 §6.6.1, RFC 9111 §5.1).
 struct ClockDifference: CustomStringConvertible {
-    /// How many seconds this clock is ahead; nil where the answer has no time.
+    /// The seconds by which this clock is ahead; nil if the response has no usable time.
     private let ahead: Int64?
 
     /// - Parameter now: seconds since 1970.
     init(_ response: FetchResponse, now: Int64) {
         let age = response.header("age").flatMap { Int64($0) } ?? 0
-        // No cache keeps an answer for longer than a year, and none that is said to be older is believed.
+        // Caches store a response for at most a year. A greater age is not believed.
         let isCredible = (0...31_536_000).contains(age)
         ahead = isCredible ? response.header("date").flatMap(HTTPDate.seconds).map { now - $0 - age } : nil
     }
 
-    /// Whether the difference is at most this. An unknown difference counts as none.
+    /// Whether the difference is at most this many seconds. An unknown difference counts as none.
     func isWithin(_ seconds: Int64) -> Bool { ahead.map { abs($0) <= seconds } ?? true }
 
     var description: String {

@@ -3,11 +3,11 @@ internal import HTTPClient
 internal import NIOCore
 internal import Sockets
 
-/// The means for a command to fetch without a running gateway: one event loop, and libcurl on it.
+/// Fetching for commands without a running gateway: one event loop with libcurl.
 struct FetchSession: Sendable {
     let curl: NIOLoopBound<CurlLoop>
 
-    /// Ends when `body` does, however it does.
+    /// Runs `body` with a session, which is closed afterwards even if `body` throws.
     static func with<Value>(_ body: (FetchSession) async throws -> Value) async throws -> Value {
         let group = try SocketEventLoopGroup(count: 1)
         let eventLoop = group.nextLoop()

@@ -4,22 +4,22 @@ internal import Pipeline
 internal import Settings
 internal import Store
 
-/// Where and when tokens are to be judged.
+/// The request and the time for which tokens are verified.
 package struct OfflineQuestion: Sendable {
-    /// The name of the route whose rules hold; nil for the one that takes `path`.
+    /// The name of the route whose rules apply; nil: the route that matches `path`.
     package var route: String?
-    /// The path of a request; nil for none, with which `{sub}` in a route's path is not asked for.
+    /// The path of a request; nil: none, and `{sub}` in a route's path is not checked.
     package var path: String?
     /// The method of that request.
     package var method: String
-    /// The host that it names; nil for none.
+    /// The host that the request names; nil if none.
     package var host: String?
-    /// Seconds since 1970; nil for the present.
+    /// The time in seconds since 1970; nil: the current time.
     package var now: Int64?
-    /// Whether what the state directory says to be revoked counts.
+    /// Whether stored revocations are taken into account.
     package var looksAtRevocations: Bool
 
-    /// With neither route nor path every issuer and kind of token is good enough, and nothing further required.
+    /// Without a route and a path, tokens of every issuer and kind are accepted, and no requirements apply.
     package init(
         route: String? = nil, path: String? = nil, method: String = "GET", host: String? = nil,
         now: Int64? = nil,
@@ -34,13 +34,13 @@ package struct OfflineQuestion: Sendable {
     }
 }
 
-/// The rules of the route that is asked about.
+/// The rules of the selected route.
 struct OfflineRules: Sendable {
     let acceptance: TokenAcceptance
     private let route: Route?
     private let path: RequestPath?
 
-    /// - Throws: ``StartupError`` where there is no such route, or one that looks at no token.
+    /// - Throws: ``StartupError`` if there is no such route, or if the route is public.
     init(_ settings: GatewaySettings, _ issuers: [Issuer], _ question: OfflineQuestion) throws {
         guard question.route != nil || question.path != nil else {
             (acceptance, route, path) = (TokenAcceptance(tokenUses: Set(TokenUse.allCases)), nil, nil)
@@ -59,7 +59,7 @@ struct OfflineRules: Sendable {
         acceptance = TokenAcceptance(issuers: route.issuers, tokenUses: route.tokenUses)
     }
 
-    /// Why a verified token is not enough; nil when it is.
+    /// The reason why a verified token is not sufficient; nil if it is.
     func denial(of token: VerifiedToken, now: Int64) -> PolicyDenial? {
         if let denial = route?.requirements?.lastingDenial(of: token) { return denial }
         if let path, let route, !path.isOf(subject: token.subject, in: route) { return .subjectMismatch }

@@ -10,13 +10,14 @@ package import Pipeline
 package import Settings
 internal import Store
 
-/// Judges tokens as a gateway with these settings does, without serving anything.
+/// Verifies tokens as a gateway with these settings does, without serving requests.
 package struct OfflineVerifier: Sendable {
     /// The verdict on a token.
     package enum Finding: Sendable {
-        /// The issuer's name, what the token is for, and what the backend is told: header lines as name and value.
+        /// The issuer's name, the token use, and the header lines for the backend as name and value.
         case accepted(issuer: String, use: String, headers: [(name: String, value: String)])
-        /// A reason code: of ``RejectReason``, ``PolicyDenial`` or of the gate; and what the token should have said.
+        /// A reason code of ``RejectReason``, of ``PolicyDenial`` or of the gate; and the differences between expected
+        /// and actual claims.
         case rejected(reason: String, differences: [TokenDifference])
     }
 
@@ -27,11 +28,10 @@ package struct OfflineVerifier: Sendable {
     private let now: Int64?
 
     /// - Parameters:
-    ///   - rings: where the gateway's own keys are.
-    ///   - question: where the tokens are to be let in, and when.
-    ///   - curl: fetches the key sets that the state directory does not hold.
-    /// - Throws: ``StartupError`` for a question that no token can answer, and for a list of revocations that can't be
-    ///   read.
+    ///   - rings: the storage of the gateway's own keys.
+    ///   - question: the request and the time for which tokens are verified.
+    ///   - curl: fetches the key sets that are not in the state directory.
+    /// - Throws: ``StartupError`` if no route can be selected, and for a revocation list that cannot be read.
     init(
         _ settings: GatewaySettings, _ rings: KeyRings, _ question: OfflineQuestion, curl: NIOLoopBound<CurlLoop>,
         logger: Logger
@@ -48,9 +48,9 @@ package struct OfflineVerifier: Sendable {
             services: try await Self.keyServices(settings, rings, issuers, curl, logger))
     }
 
-    /// Runs `body` with a verifier that may fetch key sets meanwhile.
+    /// Runs `body` with a verifier, which can fetch key sets while `body` runs.
     ///
-    /// - Throws: ``StartupError`` besides what `body` throws.
+    /// - Throws: ``StartupError``, or the error of `body`.
     package static func with<Value>(
         _ settings: GatewaySettings, _ rings: KeyRings, _ question: OfflineQuestion, logger: Logger,
         _ body: (OfflineVerifier) async throws -> Value
@@ -85,7 +85,7 @@ package struct OfflineVerifier: Sendable {
         return services
     }
 
-    /// The keys of sessions as they are kept now, read without changing anything.
+    /// The current session keys, read without changing anything.
     private static func ownKeys(_ rings: KeyRings) async throws -> @Sendable () -> KeySet? {
         guard let ring = try await rings[.session].read() else { return { nil } }
         let document = AssertionKeys.document(of: try ring.keys.map { try $0.signingKey().publicJSONWebKey })
@@ -94,9 +94,9 @@ package struct OfflineVerifier: Sendable {
         return { set }
     }
 
-    /// How old a key set may be is always judged by the present.
+    /// Verifies a token. The age of key sets is always evaluated at the current time.
     ///
-    /// - Parameter token: without `Bearer`.
+    /// - Parameter token: the token without the `Bearer` prefix.
     package func examine(_ token: [UInt8]) async -> Finding {
         let now = now ?? WallClock.seconds()
         switch await verifier.examine(token, accepting: rules.acceptance, now: now) {
@@ -107,7 +107,7 @@ package struct OfflineVerifier: Sendable {
         }
     }
 
-    /// In the gate's order.
+    /// Checks a verified token in the gate's order.
     private func judge(_ token: VerifiedToken, _ now: Int64) -> Finding {
         if revocations.revokes(token) { return Self.rejected(RejectReason.revoked.rawValue) }
         if let denial = rules.denial(of: token, now: now) { return Self.rejected(denial.rawValue) }
@@ -119,7 +119,7 @@ package struct OfflineVerifier: Sendable {
         }
     }
 
-    /// For something that no claim of the token shows.
+    /// A rejection without claim differences.
     private static func rejected(_ reason: String) -> Finding { .rejected(reason: reason, differences: []) }
 
     private static func headers(_ lines: [UInt8]) -> [(name: String, value: String)] {

@@ -5,14 +5,15 @@ internal import PostgresStore
 internal import Settings
 internal import Store
 
-/// The database that gateways share.
+/// The check of the database that gateways share.
 extension OnlineCheck {
     func stateProbes() -> [Probe] {
         guard let state = settings.state?.postgres else { return [] }
         return [Probe(subject: "state.postgres") { await Self.ask(state) }]
     }
 
-    /// Version, rights, schema, TLS and the clock: whatever keeps a gateway from starting, or would make it wrong.
+    /// Checks the version, rights, schema, TLS and clock: everything that would prevent a gateway's start or make it
+    /// work incorrectly.
     private static func ask(_ state: PostgresStateSettings) async -> (isGood: Bool, text: String) {
         let found: PostgresInspection
         do throws(PostgresStartError) {
@@ -37,6 +38,6 @@ extension OnlineCheck {
         return (seconds <= longestDifference, parts.joined(separator: "; "))
     }
 
-    /// So many seconds a machine's clock may differ: tokens have times too, and are revoked by the later clock.
+    /// The maximum clock difference in seconds. Tokens contain times as well, and are revoked by the later clock.
     private static let longestDifference: Int64 = 5
 }

@@ -5,10 +5,10 @@ internal import Gateway
 internal import Pipeline
 internal import Settings
 
-/// Whether an app client's write permissions are no wider than `writable_attributes`.
+/// The check that an app client's write permissions are no wider than `writable_attributes`.
 ///
-/// Changing attributes takes an access token and no client secret: who has one can ask Cognito itself, past the
-/// gateway. So what decides about access must be out of the app client's reach as well.
+/// Changing attributes needs an access token but no client secret: its holder can call Cognito directly, bypassing the
+/// gateway. Attributes that decide about access must therefore be read-only for the app client as well.
 extension OnlineCheck {
     func writeProbe(
         _ subject: String, _ pool: CognitoSettings, _ session: FetchSession
@@ -49,8 +49,8 @@ extension OnlineCheck {
 extension ServiceURL {
     private static let loopbacks = ["127.0.0.0/8", "::1"].compactMap { try? IPNetwork($0) }
 
-    /// Whether the machine's AWS credentials may be used there. A signed request shows the id of the key, and a
-    /// signature that its receiver can pass on to AWS for some minutes.
+    /// Whether requests to this URL may be signed with the machine's AWS credentials. A signed request reveals the key
+    /// id, and its receiver can replay the signature to AWS for some minutes.
     fileprivate func mayBeSignedFor(region: String) -> Bool {
         if AWSPartition.isCognitoAPI(host, region: region) { return !isPlain }
         guard let address = IPAddress(host) else { return host.hasSameBytes(as: "localhost") }
@@ -63,17 +63,17 @@ struct WriteComparison {
     /// The standard attributes: an app client may write them unless its permissions are set.
     static let standard = WritableAttributes.standard.names + ["email", "preferred_username", "updated_at"]
 
-    /// They decide about access, and the app client may write them.
+    /// Attributes that decide about access and that the app client may write.
     let dangerous: [String]
-    /// The app client may write them, and the gateway lets nobody.
+    /// Attributes that the app client may write, but nobody through the gateway.
     let unlisted: [String]
-    /// The gateway lets users set them, and Cognito will not.
+    /// Attributes that users may set through the gateway, but that Cognito refuses.
     let refused: [String]
 
     init(_ pool: CognitoSettings, clientMayWrite names: [String]) {
         let allowed = pool.signIn.writableAttributes
         dangerous = names.filter { pool.decidingAttributes.contains($0) }
-        // Registration gives the address.
+        // The address is set at registration.
         unlisted = names.filter { !allowed.contains($0) && $0 != "email" && !pool.decidingAttributes.contains($0) }
         refused = allowed.names.filter { !names.contains($0) }
     }

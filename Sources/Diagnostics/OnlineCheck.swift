@@ -10,13 +10,13 @@ internal import Sessions
 package import Settings
 internal import Upstream
 
-/// Asks everything that settings point to whether it is there and what it should be: the database that gateways share,
-/// key sets, Cognito, Apple, upstreams.
+/// Checks that everything that the settings refer to is reachable and correct: the shared database, key sets, Cognito,
+/// Apple and upstreams.
 ///
-/// All are asked at once, and each for no longer than the gateway itself would wait. Nobody's account is touched, and
-/// nothing secret is told.
+/// The checks run concurrently, each with the timeout that the gateway itself would use. They change no account and
+/// reveal no secret.
 package struct OnlineCheck: Sendable {
-    /// The result of asking one of them.
+    /// The result of one check.
     package struct Finding: Sendable {
         /// The key path in the settings, such as `issuers.users`.
         package var subject: String
@@ -37,9 +37,9 @@ package struct OnlineCheck: Sendable {
     }
 
     /// - Parameters:
-    ///   - begin: called with the subjects of all findings there will be.
-    ///   - tell: called with each finding as soon as it is there.
-    /// - Returns: all of them, in the settings' order.
+    ///   - begin: called with the subjects of all findings to come.
+    ///   - report: called with each finding as soon as it is available.
+    /// - Returns: all findings, in the order of the settings.
     package func run(
         begin: ([String]) -> Void = { _ in }, report: (Finding) -> Void = { _ in }
     ) async throws -> [Finding] {
@@ -118,8 +118,8 @@ package struct OnlineCheck: Sendable {
         return probes
     }
 
-    /// Confirms the sign-up of a user that nobody can be: Cognito looks at client and secret first, and tells of the
-    /// user only then. No trigger runs, and no message is sent.
+    /// Confirms the sign-up of a user that does not exist. Cognito checks the client id and secret first, and the user
+    /// only afterwards. No trigger runs, and no message is sent.
     private static func ask(
         _ client: CognitoClient, of pool: CognitoSettings
     ) async -> (isGood: Bool, text: String) {
@@ -147,7 +147,7 @@ package struct OnlineCheck: Sendable {
 
     // MARK: Apple
 
-    /// One for each app that users sign in to with Apple; none where the gateway does not speak to Apple.
+    /// Returns a probe for each app with Sign in with Apple; empty if the gateway does not call Apple.
     private func appleProbes(_ session: FetchSession) async throws -> [Probe] {
         guard let apple = settings.signIn.apple, let server = apple.server,
             case .apple(let apps)? = settings.issuers.first(where: { $0.name == apple.issuer })?.rules
@@ -158,8 +158,8 @@ package struct OnlineCheck: Sendable {
         }
     }
 
-    /// Asks for the tokens of a code that Apple never gave: it looks at the client's id and secret first, and finds the
-    /// code wrong only then (RFC 6749, 5.2). Nothing changes by it.
+    /// Exchanges an authorization code that Apple never issued. Apple checks the client id and secret first, and the
+    /// code only afterwards (RFC 6749, 5.2). Nothing changes.
     private static func ask(
         _ client: AppleClient, _ app: String, at server: AppleServerSettings
     ) async -> (isGood: Bool, text: String) {
@@ -193,7 +193,8 @@ package struct OnlineCheck: Sendable {
         return probes
     }
 
-    /// By the path of its health checks; without one any answer is good, since nobody knows what it has at `/`.
+    /// Requests the path of the server's health checks. Without health checks any response is good, because the status
+    /// at `/` is unknown.
     private static func ask(
         _ server: UpstreamServer, of upstream: UpstreamSettings, _ fetcher: CurlFetcher
     ) async -> (isGood: Bool, text: String) {
@@ -206,7 +207,7 @@ package struct OnlineCheck: Sendable {
             let isGood = check == nil || HealthCheckSettings.isGood(status: status)
             return (isGood, "\(server.name) responds with \(status)\(check.map { " at \($0.path)" } ?? "")")
         } catch {
-            // Too large a response is one.
+            // A response that is too large is still a response.
             if case .responseTooLarge = error { return (true, "\(server.name) responds") }
             return (false, "\(server.name): \(error)")
         }

@@ -1,4 +1,4 @@
-/// Base 32 (RFC 4648, 6) without padding, as authenticator apps take their keys.
+/// Base 32 (RFC 4648, 6) without padding, the format of authenticator apps' keys.
 package enum Base32 {
     private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".utf8)
 

@@ -6,15 +6,15 @@ package enum Base64URL {
         coding.encode(bytes)
     }
 
-    /// The bytes of `text`, or nil if it holds anything but the alphabet (padding and white space too), has a length no
-    /// encoder makes, or ends in bits that aren't zero: each byte string has exactly one spelling.
+    /// Decodes `text`. Nil if it has anything but the alphabet (padding and white space included), a length that no
+    /// encoder makes, or trailing bits that aren't zero: each byte string has exactly one spelling.
     @inlinable
     package static func decode(_ text: some Collection<UInt8>) -> [UInt8]? {
         let text = Array(text)
         return decode(text.span)
     }
 
-    /// The same of bytes that are somewhere already.
+    /// Decodes `text` without copying it.
     package static func decode(_ text: borrowing Span<UInt8>) -> [UInt8]? {
         coding.decode(text)
     }
@@ -29,7 +29,7 @@ package enum Base64 {
         return text + String(repeating: "=", count: (4 - text.utf8.count % 4) % 4)
     }
 
-    /// The bytes of `text`, or nil unless it is exactly what ``encode(_:)`` makes of some bytes.
+    /// Decodes `text`. Nil unless it is exactly the result of ``encode(_:)`` for some bytes.
     package static func decode(_ text: some Collection<UInt8>) -> [UInt8]? {
         let text = Array(text)
         guard text.count.isMultiple(of: 4) else { return nil }
@@ -59,7 +59,8 @@ private struct Base64Coding: Sendable {
         return unsafe String(unsafeUninitializedCapacity: (bytes.count * 4 + 2) / 3) { text in
             unsafe alphabet.withUnsafeBufferPointer { alphabet in
                 var (from, count) = (0, 0)
-                // Checked once for all: `from` stays below the number of bytes, and each three make four.
+                // One check for the whole loop: `from` stays below the number of bytes, and every three bytes make four
+                // characters.
                 while from < whole {
                     let bits =
                         unsafe Int(bytes[unchecked: from]) << 16 | Int(bytes[unchecked: from + 1]) << 8
@@ -82,16 +83,17 @@ private struct Base64Coding: Sendable {
     }
 
     func decode(_ text: borrowing Span<UInt8>) -> [UInt8]? {
-        // One character over says nothing, whatever it is.
+        // A single remaining character encodes no byte.
         let over = text.count % 4
         guard over != 1 else { return nil }
-        // Values of invalid characters have bits that no valid one has.
+        // The values of invalid characters have bits that no valid value has.
         var seen: UInt32 = 0
         let whole = text.count - over
         let bytes = unsafe [UInt8](unsafeUninitializedCapacity: whole / 4 * 3 + max(0, over - 1)) { buffer, count in
             unsafe values.withUnsafeBufferPointer { values in
                 var from = 0
-                // Checked once for all: `from` stays below the text's length, and each four make three.
+                // One check for the whole loop: `from` stays below the text's length, and every four characters make
+                // three bytes.
                 while from < whole {
                     let first = unsafe UInt32(values[Int(text[unchecked: from])])
                     let second = unsafe UInt32(values[Int(text[unchecked: from + 1])])
@@ -116,7 +118,7 @@ private struct Base64Coding: Sendable {
         return seen & 0xc0 == 0 ? bytes : nil
     }
 
-    /// Two or three characters as 24 bits, and all bits that their values have.
+    /// Two or three characters as 24 bits, and the union of the bits of their values.
     private func last(_ text: borrowing Span<UInt8>, from start: Int) -> (bits: UInt32, seen: UInt32) {
         var bits: UInt32 = 0
         var seen: UInt32 = 0

@@ -24,7 +24,7 @@ package struct CivilTime: Equatable, Sendable {
         self.second = second
     }
 
-    /// - Parameter seconds: those since 1970, negative before.
+    /// - Parameter seconds: seconds since 1970, negative before.
     package init(secondsSince1970 seconds: Int64) {
         let (days, secondOfDay) = seconds.quotientAndRemainder(flooringBy: 86_400)
         let (era, dayOfEra) = (days + Self.daysTo1970).quotientAndRemainder(flooringBy: Self.daysOfEra)
@@ -37,7 +37,7 @@ package struct CivilTime: Equatable, Sendable {
         (hour, minute, second) = (secondOfDay / 3600, secondOfDay / 60 % 60, secondOfDay % 60)
     }
 
-    /// The seconds since 1970; a day or second that there is not counts on into the next month or minute.
+    /// The seconds since 1970; a day or second out of range continues into the next month or minute.
     package var secondsSince1970: Int64 {
         let (era, yearOfEra) = (month <= 2 ? year - 1 : year).quotientAndRemainder(flooringBy: 400)
         let marchMonth = month > 2 ? month - 3 : month + 9

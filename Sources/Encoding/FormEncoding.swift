@@ -1,4 +1,4 @@
-/// `name=value` pairs as forms and queries have them, `application/x-www-form-urlencoded` (WHATWG URL, 5): `+` is a
+/// `name=value` pairs in the format of forms and queries, `application/x-www-form-urlencoded` (WHATWG URL, 5): `+` is a
 /// space.
 package enum FormEncoding {
     package static func encode(_ fields: [(String, String)]) -> [UInt8] {
@@ -16,7 +16,7 @@ package enum FormEncoding {
     private static func append(_ text: String, to bytes: inout [UInt8]) {
         let text = text.utf8.span
         var start = 0
-        // Codes, states and tokens stay as they are.
+        // Codes, states and tokens need no encoding.
         while start < text.count {
             var end = start
             while end < text.count, staysAsItIs(text[end]) { end += 1 }
@@ -39,13 +39,13 @@ package enum FormEncoding {
         }
     }
 
-    /// The decoded values of the pairs that are named `name` as it is written; nil for a value with a malformed escape,
+    /// The decoded values of the pairs whose name, before decoding, is `name`; nil for a value with a malformed escape,
     /// and for one that isn't UTF-8.
     package static func values(of name: String, in text: String) -> [String?] {
         values(of: name, in: Array(text.utf8))
     }
 
-    /// As ``values(of:in:)`` for bytes, which a caller with several names reads once.
+    /// As ``values(of:in:)`` for bytes, so that a caller with several names converts the text once.
     package static func values(of name: String, in text: [UInt8]) -> [String?] {
         let (bytes, name) = (text.span, name.utf8.span)
         var values: [String?] = []

@@ -1,9 +1,9 @@
-/// Times as HTTP's fields have them: IMF-fixdate, such as `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110 §5.6.7).
+/// Times in the format of HTTP fields: IMF-fixdate, such as `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110 §5.6.7).
 package enum HTTPDate {
     private static let days = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
     private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
-    /// - Parameter seconds: those since 1970, in a year of four digits.
+    /// - Parameter seconds: seconds since 1970, in a year of four digits.
     package static func text(_ seconds: Int64) -> String {
         let time = CivilTime(secondsSince1970: seconds)
         var text: [UInt8] = []
@@ -21,7 +21,7 @@ package enum HTTPDate {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// The seconds since 1970; nil for any other form.
+    /// The seconds since 1970 of a text in this format; nil for any other format.
     package static func seconds(_ text: String) -> Int64? {
         let parts = text.split(separator: " ", omittingEmptySubsequences: false)
         guard parts.count == 6, parts[0].utf8.count == 4, parts[5] == "GMT", let day = number(parts[1], 1...31),

@@ -1,4 +1,4 @@
-/// Base 16 (RFC 4648, 8) in lower case; reading takes both cases.
+/// Base 16 (RFC 4648, 8) in lower case; decoding accepts both cases.
 @usableFromInline
 package enum Hexadecimal {
     private static let digits = Array("0123456789abcdef".utf8)
@@ -7,13 +7,13 @@ package enum Hexadecimal {
         String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
     }
 
-    /// All digits of a number, with the zeros in front: 4 of a `UInt16`, 16 of a `UInt64`.
+    /// All digits of a number, with leading zeros: 4 for a `UInt16`, 16 for a `UInt64`.
     package static func encode(_ number: some FixedWidthInteger & UnsignedInteger) -> String {
         let digits = String(number, radix: 16)
         return String(repeating: "0", count: number.bitWidth / 4 - digits.utf8.count) + digits
     }
 
-    /// The bytes of an even count of digits; nil for anything else.
+    /// Decodes an even number of digits; nil for anything else.
     package static func decode(_ text: some StringProtocol) -> [UInt8]? {
         let digits = text.utf8.compactMap(value)
         guard digits.count == text.utf8.count, digits.count.isMultiple(of: 2) else { return nil }

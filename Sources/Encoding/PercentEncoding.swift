@@ -13,12 +13,12 @@ package enum PercentEncoding {
         return String(decoding: encoded, as: UTF8.self)
     }
 
-    /// The text that `text` is the encoding of; nil for a malformed escape, and if the bytes are not UTF-8.
+    /// Decodes a text; nil for a malformed escape, and if the bytes are not UTF-8.
     package static func decode(_ text: some StringProtocol) -> String? {
         decode(text.utf8).flatMap { String(validating: $0, as: UTF8.self) }
     }
 
-    /// The bytes that `text` is the encoding of; nil for a malformed escape.
+    /// Decodes a text into bytes; nil for a malformed escape.
     static func decode(_ text: some Sequence<UInt8>) -> [UInt8]? {
         let text = Array(text)
         var decoded: [UInt8] = []
@@ -39,7 +39,7 @@ package enum PercentEncoding {
 }
 
 extension Span where Element == UInt8 {
-    /// The byte that the escape at `index` stands for: `%` and two digits, which a sign is not; nil if there is none.
+    /// The byte of the escape at `index`, which is `%` and two hexadecimal digits (no sign); nil if there is none.
     @inlinable
     package func percentEncodedByte(at index: Int) -> UInt8? {
         guard index + 2 < count, self[index] == UInt8(ascii: "%"),

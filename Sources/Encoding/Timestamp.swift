@@ -23,7 +23,7 @@ package enum Timestamp {
         text.append(time.second, digits: 2)
     }
 
-    /// The second of an RFC 3339 time, its fraction dropped; nil for anything else.
+    /// The second of an RFC 3339 time, without its fraction; nil for anything else.
     package static func seconds(_ text: String) -> Int64? {
         var reader = TimeReader(text)
         guard let date = reader.date(separatedBy: "-"), reader.take("T") || reader.take("t"),
@@ -33,12 +33,12 @@ package enum Timestamp {
         return time.secondsSince1970 - offset
     }
 
-    /// `20260131T235959Z`, as AWS signs it.
+    /// `20260131T235959Z`, the format that AWS signs.
     package static func basicText(_ seconds: Int64) -> String {
         String(decoding: text(seconds).utf8.filter { !"-:".utf8.contains($0) }, as: UTF8.self)
     }
 
-    /// The second of a text as ``basicText(_:)`` makes it; nil for anything else.
+    /// The second of a text in the format of ``basicText(_:)``; nil for anything else.
     package static func basicSeconds(_ text: String) -> Int64? {
         var reader = TimeReader(text)
         guard let date = reader.date(separatedBy: nil), reader.take("T"),
@@ -48,7 +48,7 @@ package enum Timestamp {
     }
 }
 
-/// Takes a time's parts from the front of its text.
+/// Reads the parts of a time from the front of its text.
 private struct TimeReader {
     private var rest: ArraySlice<UInt8>
 
@@ -62,7 +62,7 @@ private struct TimeReader {
         return true
     }
 
-    /// `full-date`: a day that the month has.
+    /// `full-date`: a day that exists in its month.
     mutating func date(separatedBy separator: Unicode.Scalar?) -> CivilTime? {
         guard let year = number(4, 0...9999), takes(separator), let month = number(2, 1...12), takes(separator),
             let day = number(2, 1...31)
@@ -113,7 +113,7 @@ private struct TimeReader {
 }
 
 extension [UInt8] {
-    /// Appends a number that is not negative, with zeros in front.
+    /// Appends a non-negative number with leading zeros.
     package mutating func append(_ number: Int64, digits width: Int) {
         let text = String(number).utf8
         append(contentsOf: repeatElement(UInt8(ascii: "0"), count: Swift.max(0, width - text.count)))

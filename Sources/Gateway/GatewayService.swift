@@ -8,8 +8,7 @@ internal import SettingsReader
 internal import Sockets
 package import Telemetry
 
-/// The whole gateway: from settings to a running service that takes new settings over while it runs, and drains when it
-/// is told to stop.
+/// The whole gateway: it starts from settings, applies new settings while it runs, and drains when it is stopped.
 package struct GatewayService: Sendable {
     private let settings: GatewaySettings
     private let load: @Sendable () throws -> GatewaySettings
@@ -19,17 +18,17 @@ package struct GatewayService: Sendable {
     private let onReady: @Sendable (_ listeners: [HostAndPort], _ admin: HostAndPort?) -> Void
     private let onReload: @Sendable (_ step: ReloadStep) -> Void
     private let requests = ReloadRequests()
-    /// Without elements; it ends when the gateway is to stop.
+    /// A stream without elements that ends when the gateway must stop.
     private let running: AsyncStream<Never>
     private let stopping: AsyncStream<Never>.Continuation
 
     /// - Parameters:
-    ///   - settings: what it starts with.
-    ///   - environment: what they were read with.
-    ///   - load: reads them again for a ``reload()``; throws ``SettingsErrors`` for faulty ones.
-    ///   - tracing: follows the settings in use.
+    ///   - settings: the settings to start with.
+    ///   - environment: the environment variables with which the settings were read.
+    ///   - load: reads the settings again for a ``reload()``; throws ``SettingsErrors`` if they are invalid.
+    ///   - tracing: the current span recorder; updated whenever the settings change.
     ///   - onReady: called once when all addresses are bound.
-    ///   - onReload: called when a reload begins, and when it has ended, however it did.
+    ///   - onReload: called when a reload begins, and with its outcome when it ends.
     package init(
         settings: GatewaySettings, environment: [String: String],
         load: @escaping @Sendable () throws -> GatewaySettings, logs: GatewayLogs, tracing: CurrentTracing,
@@ -46,8 +45,8 @@ package struct GatewayService: Sendable {
         (running, stopping) = AsyncStream.makeStream()
     }
 
-    /// Whether the settings fit together, and what they say is written to is not of another kind, without starting
-    /// anything.
+    /// Checks that the settings are consistent and that the paths that are written to have the expected kind, without
+    /// starting anything.
     ///
     /// - Throws: ``SettingsErrors``.
     package static func check(_ settings: GatewaySettings) throws {
@@ -56,7 +55,7 @@ package struct GatewayService: Sendable {
         guard errors.isEmpty else { throw SettingsErrors(errors: errors.sorted { $0.line < $1.line }) }
     }
 
-    /// The certificates of its listeners that have expired or are about to.
+    /// The listeners' certificates that have expired or are about to expire.
     ///
     /// - Throws: ``SettingsErrors``.
     package static func certificateWarnings(_ settings: GatewaySettings) throws -> [CertificateWarning] {
@@ -71,16 +70,17 @@ package struct GatewayService: Sendable {
         }
     }
 
-    /// Reads the settings again and lets them take over as a whole, or not at all when they are faulty, which the log
-    /// tells. Returns at once: it is done after the start, one after the other, and not at all while draining.
+    /// Reads the settings again and applies them as a whole. If they are invalid, nothing changes and the errors are
+    /// logged. Returns immediately. Reloads run one at a time, after the start, and not while the gateway drains.
     package func reload() { requests.ask() }
 
-    /// Has ``run()`` let what is in flight finish, and return. Returns at once; all calls but the first do nothing.
+    /// Makes ``run()`` finish the requests in flight and return. Returns immediately. Only the first call has an
+    /// effect.
     package func stop() { stopping.finish() }
 
-    /// Serves until ``stop()`` or the task's cancellation, which mean the same.
+    /// Serves until ``stop()`` is called or the task is cancelled; both have the same effect.
     ///
-    /// - Throws: ``SettingsErrors``, and what keeps the gateway from its start.
+    /// - Throws: ``SettingsErrors``, or another error that prevents the start.
     package func run() async throws {
         let began = ContinuousClock.now
         logs.logger.info(
@@ -104,7 +104,7 @@ package struct GatewayService: Sendable {
         logs.logger.info("stopped")
     }
 
-    /// Serves until it is to stop, then lets what is in flight finish.
+    /// Serves until the gateway must stop, then finishes the requests in flight.
     private func serve(_ gateway: RunningGateway, since began: ContinuousClock.Instant) async {
         let notice = Task { await gateway.reportReadiness(since: began) }
         let looks = Task { await requests.askForLooks(every: RunningGateway.timeBetweenLooks) }
@@ -131,7 +131,7 @@ package struct GatewayService: Sendable {
 }
 
 extension HostAndPort {
-    /// Nil for what is no address of a network.
+    /// Nil if the address is not a network address.
     fileprivate init?(_ address: SocketAddress) {
         guard let host = address.ipAddress, let port = address.port else { return nil }
         self.init(host: host, port: port)

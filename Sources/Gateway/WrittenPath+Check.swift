@@ -3,8 +3,9 @@ internal import Settings
 internal import SettingsReader
 
 extension WrittenPath {
-    /// The error that prevents writing there on every machine and for every user: something of another kind is there,
-    /// or in the place of a directory above it. Missing files and permissions may differ where the gateway runs.
+    /// The error that prevents writing to the path on every machine and for every user: the path, or a directory above
+    /// it, exists with another kind. Nil if there is none. Missing files and permissions may differ where the gateway
+    /// runs.
     var error: SettingsError? {
         var status = stat()
         guard unsafe stat(path, &status) == 0 else {

@@ -1,12 +1,12 @@
 package import HTTPTypes
 package import NIOCore
 
-/// Takes one message's body out of a connection's bytes, as far as they have arrived.
+/// Decodes the body of one message from a connection's bytes, as they arrive.
 package struct BodyDecoder: Sendable {
     package enum Part: Equatable, Sendable {
         case data(ByteBuffer)
-        /// The body is complete. ``BodyDecoder/trailers`` has the trailer fields, apart from the header fields, so that
-        /// none is taken for one; they may as well be dropped (RFC 9110 §6.5.1).
+        /// The body is complete. ``BodyDecoder/trailers`` has the trailer fields, separate from the header fields, so
+        /// that none is taken for one. They may also be discarded (RFC 9110 §6.5.1).
         case end
     }
 
@@ -20,12 +20,13 @@ package struct BodyDecoder: Sendable {
         case ended
     }
 
-    /// Room for a chunk's size and extensions, and for the trailer section, in bytes.
+    /// The longest chunk line (size and extensions) and the largest trailer section, in bytes.
     private static let chunkLineLimit = 256
     private static let trailerLimit = 8 << 10
 
     private var state: State
-    /// Those that came, once the body is complete; checked, without Transfer-Encoding and Host.
+    /// The trailer fields, once the body is complete; validated, without Transfer-Encoding and Host. Nil if there are
+    /// none.
     package private(set) var trailers: HTTPFields?
 
     package init(_ framing: BodyFraming) {
@@ -40,7 +41,8 @@ package struct BodyDecoder: Sendable {
 
     package var isUntilClose: Bool { state == .untilClose }
 
-    /// The next part, or nothing when more bytes are needed. After `.end` the rest of `buffer` is the next message's.
+    /// Returns the next part; nil if more bytes are needed. After `.end`, the rest of `buffer` belongs to the next
+    /// message.
     package mutating func next(from buffer: inout ByteBuffer) throws(HTTP1Fault) -> Part? {
         while true {
             switch state {
@@ -82,7 +84,7 @@ package struct BodyDecoder: Sendable {
         return .data(data)
     }
 
-    /// `chunk-size [chunk-ext] CRLF` (RFC 9112 §7.1); extensions are checked and dropped.
+    /// Reads `chunk-size [chunk-ext] CRLF` (RFC 9112 §7.1). Extensions are validated and discarded.
     private func chunkSize(_ buffer: inout ByteBuffer) throws(HTTP1Fault) -> Int? {
         guard let length = try Self.lineLength(buffer, limit: Self.chunkLineLimit) else { return nil }
         let size: Int? = unsafe buffer.withUnsafeReadableBytes { bytes in
@@ -117,7 +119,7 @@ package struct BodyDecoder: Sendable {
         }
     }
 
-    /// The length of the line at the front of `buffer` without its CRLF, nil when it is not complete.
+    /// Returns the length of the first line in `buffer` without its CRLF; nil if the line is incomplete.
     private static func lineLength(_ buffer: ByteBuffer, limit: Int) throws(HTTP1Fault) -> Int? {
         let outcome: Result<Int?, HTTP1Fault> = unsafe buffer.withUnsafeReadableBytes { bytes in
             guard let feed = unsafe Grammar.firstLineFeed(in: bytes, from: 0) else {
@@ -142,7 +144,7 @@ package struct BodyDecoder: Sendable {
         return true
     }
 
-    /// Reads one trailer line after the other until the empty one (RFC 9112 §7.1.2).
+    /// Reads the trailer section up to its empty line (RFC 9112 §7.1.2). Returns false if it is incomplete.
     private mutating func takeTrailers(_ buffer: inout ByteBuffer) throws(HTTP1Fault) -> Bool {
         let outcome: Result<(length: Int, fields: HTTPFields?)?, HTTP1Fault> = unsafe buffer.withUnsafeReadableBytes {
             bytes in

@@ -1,7 +1,7 @@
-/// How the end of a message's body is known (RFC 9112 §6).
+/// The framing of a message's body, which determines its end (RFC 9112 §6).
 package enum BodyFraming: Equatable, Sendable {
     case none
-    /// Exactly this many bytes, more than none.
+    /// The length in bytes, greater than 0.
     case length(Int)
     case chunked
     /// Responses only: until the connection closes.
@@ -9,7 +9,7 @@ package enum BodyFraming: Equatable, Sendable {
 }
 
 extension FramingFields {
-    /// The framing of a request (RFC 9112 §6.3). Ambiguous framing is refused.
+    /// Returns the framing of a request (RFC 9112 §6.3). Ambiguous framing is rejected.
     func requestFraming(minorVersion: Int) throws(HTTP1Fault) -> BodyFraming {
         guard transferEncodingCount == 0 else {
             try checkChunkedAlone(minorVersion: minorVersion)
@@ -19,7 +19,7 @@ extension FramingFields {
         return .length(contentLength)
     }
 
-    /// The framing of a response to a request with this method (RFC 9112 §6.3).
+    /// Returns the framing of a response (RFC 9112 §6.3).
     func responseFraming(
         status: Int, toHead: Bool, minorVersion: Int
     ) throws(HTTP1Fault) -> BodyFraming {
@@ -30,18 +30,18 @@ extension FramingFields {
         return contentLength > 0 ? .length(contentLength) : .none
     }
 
-    /// Whether a backend that does not know that this response must have no body may send one. It does after it has
-    /// announced one; and in response to HEAD it may have left out whatever tells of one.
+    /// Returns whether a backend that ignores that this response must not have a body may send one. It may after
+    /// announcing one; in response to HEAD it may also have omitted the fields that would announce it.
     func mayStrayBody(toHead: Bool) -> Bool {
         transferEncodingCount > 0 || (contentLength.map { $0 > 0 } ?? toHead)
     }
 
-    /// RFC 9112 §6.1: Transfer-Encoding is `chunked`, once, without Content-Length, and never in HTTP/1.0.
+    /// Verifies that Transfer-Encoding is `chunked`, once, without Content-Length, and not in HTTP/1.0 (RFC 9112 §6.1).
     private func checkChunkedAlone(minorVersion: Int) throws(HTTP1Fault) {
         guard contentLength == nil else { throw .conflictingFraming }
         guard minorVersion >= 1 else { throw .conflictingFraming }
         guard transferEncodingCount == 1, isChunked else {
-            // RFC 9112 §6.3: if chunked is not last, the length cannot be known; else the coding is only unknown here.
+            // RFC 9112 §6.3: if chunked is not last, the length is unknown; otherwise only the coding is unsupported.
             throw transferEncodingCount == 1 && endsInChunked ? .unsupportedTransferCoding : .malformedTransferCoding
         }
     }

@@ -1,7 +1,7 @@
 /// `*( ";" BWS chunk-ext-name [ BWS "=" BWS ( token / quoted-string ) ] )` (RFC 9112 §7.1.1).
 ///
-/// They mean nothing here and are dropped, but are read to the letter: what a lax reader skips over is where another
-/// finds the end of the line. No blank before the first `;` is let through, as after a size without extension.
+/// Chunk extensions are discarded, but parsed exactly: bytes that a lenient parser skips may contain what another takes
+/// for the end of the line. Whitespace before the first `;` is rejected, as it is after a size without extension.
 enum ChunkExtensions {
     static func areValid(_ bytes: UnsafeRawBufferPointer) -> Bool {
         var position = 0

@@ -1,24 +1,24 @@
 package import HTTPTypes
 package import NIOCore
 
-/// A response's field lines as the next hop gets them, checked and in wire form: what is only to be passed on need not
-/// become values in between, which costs a proxied request several per cent of its CPU.
+/// A response's field lines for the next hop, validated and in wire format. Fields that are only passed on are not
+/// converted to values, which would cost several percent of a proxied request's CPU.
 ///
-/// Left out are the fields for this connection only (RFC 9110 §7.6.1), Content-Length, which is told apart, and
+/// The lines exclude connection-specific fields (RFC 9110 §7.6.1), Content-Length, which is stored separately, and
 /// X-Request-Id, which the gateway sets itself.
 package struct EndToEndLines: Sendable, Equatable {
-    /// Whole lines, each ending in CRLF.
+    /// Complete lines, each ending in CRLF.
     package var bytes: ByteBuffer
     package var contentLength: Int?
-    /// Whether `Date` is among them.
+    /// Whether the lines contain `Date`.
     package var hasDate: Bool
 
-    /// The same fields one by one, in the order received, Content-Length first.
+    /// The fields as values, in the order received, Content-Length first.
     package var fields: HTTPFields {
         var list: [HTTPField] = []
         if let contentLength { list.append(HTTPField(name: .contentLength, value: String(contentLength))) }
         unsafe bytes.withUnsafeReadableBytes { bytes in
-            // They have been parsed before.
+            // The lines were validated before.
             if let lines = try? unsafe FieldLines(parsing: bytes) { list += lines.list }
         }
         return HTTPFields(list)
@@ -26,11 +26,11 @@ package struct EndToEndLines: Sendable, Equatable {
 }
 
 extension EndToEndLines {
-    /// Calls `body` with the name and the value of each line, in their order.
+    /// Calls `body` with the name and the value of each line, in order.
     package func forEachField(_ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) -> Void) {
         unsafe bytes.withUnsafeReadableBytes { bytes in
             var start = 0
-            // They have been parsed before: each has a colon and ends in CRLF.
+            // The lines were validated before: each has a colon and ends in CRLF.
             while start < bytes.count, let feed = unsafe Grammar.firstLineFeed(in: bytes, from: start),
                 let colon = unsafe bytes[start..<feed].firstIndex(of: Grammar.colon)
             {
@@ -42,9 +42,9 @@ extension EndToEndLines {
     }
 }
 
-/// A head's fields in the form that was asked for.
+/// A head's fields in the requested form.
 package enum HeadFields: Sendable {
-    /// One by one; Transfer-Encoding and Host are not among them, Content-Length is.
+    /// The fields as values, without Transfer-Encoding and Host, but with Content-Length.
     case list(HTTPFields)
     case lines(EndToEndLines)
 

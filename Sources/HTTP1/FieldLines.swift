@@ -3,21 +3,21 @@ internal import NIOCore
 
 /// The field lines of one head or trailer section, parsed strictly (RFC 9112 §5).
 struct FieldLines {
-    /// In the order received.
+    /// The fields in the order received.
     ///
-    /// Transfer-Encoding and Host are not among them: they are read here once, and are written again from what was
-    /// understood, never copied. Content-Length stays, being part of the message in every HTTP version.
+    /// Transfer-Encoding and Host are excluded: they are interpreted here, and written anew from the interpretation,
+    /// never copied. Content-Length is included, since it is part of the message in every HTTP version.
     private(set) var list: [HTTPField] = []
-    /// The fields that decide framing and the connection's life, collected on the way.
+    /// The fields that determine framing and the persistence of the connection.
     private(set) var framing = FramingFields()
 
-    /// Parses `bytes`, complete lines each ending in CRLF, up to but without the empty line.
+    /// Parses `bytes`: complete lines, each ending in CRLF, without the final empty line.
     init(parsing bytes: UnsafeRawBufferPointer) throws(HTTP1Fault) {
         var none = RepeatedField()
         try unsafe self.init(parsing: bytes, repeating: &none)
     }
 
-    /// - Parameter repeated: what came last on the same connection; becomes this request's if it has one.
+    /// - Parameter repeated: the connection's last `Authorization`; set to this request's if it has one.
     init(parsing bytes: UnsafeRawBufferPointer, repeating repeated: inout RepeatedField) throws(HTTP1Fault) {
         list.reserveCapacity(12)
         var position = 0
@@ -40,9 +40,10 @@ struct FieldLines {
 
     var fields: HTTPFields { HTTPFields(list) }
 
-    /// Checks the lines as strictly, and copies those for the next hop.
+    /// Validates the lines equally strictly, and copies those for the next hop.
     ///
-    /// - Returns: no lines where `Connection` names others than the usual ones, which must be looked for one by one.
+    /// - Returns: nil instead of lines if `Connection` names unusual options, whose fields must be removed
+    ///   individually.
     static func endToEnd(
         in bytes: UnsafeRawBufferPointer
     ) throws(HTTP1Fault) -> (framing: FramingFields, lines: EndToEndLines?) {
@@ -64,16 +65,16 @@ struct FieldLines {
     }
 }
 
-/// One field line, checked; it points into the head it is of.
+/// A validated field line, which points into the head's bytes.
 @unsafe private struct FieldLine {
     let name: UnsafeRawBufferPointer
-    /// Without the blanks around it.
+    /// The value without surrounding whitespace.
     let value: UnsafeRawBufferPointer
     let known: KnownField?
-    /// Whether it says the same as what came last.
+    /// Whether the line repeats the connection's last `Authorization`.
     let isRepeated: Bool
 
-    /// The line that begins at `position`, which moves behind it; nil at the end.
+    /// Parses the line at `position`, and advances `position` past it; nil at the end.
     init?(
         next position: inout Int, in bytes: UnsafeRawBufferPointer, repeating repeated: borrowing RepeatedField
     ) throws(HTTP1Fault) {
@@ -84,7 +85,7 @@ struct FieldLines {
         let line = unsafe UnsafeRawBufferPointer(rebasing: bytes[position..<(feed - 1)])
         position = feed + 1
         guard let first = unsafe line.first else { throw .malformedField }
-        // RFC 9112 §5.2: a line that begins with white space continues the one before; refused.
+        // RFC 9112 §5.2: a line that begins with whitespace continues the previous one; it is rejected.
         guard first != Grammar.space, first != Grammar.tab else { throw .obsoleteFolding }
         guard let colon = unsafe line.firstIndex(of: Grammar.colon) else { throw .malformedField }
         unsafe name = UnsafeRawBufferPointer(rebasing: line[..<colon])
@@ -92,32 +93,32 @@ struct FieldLines {
         unsafe known = KnownField.lookUp(name)
         guard unsafe known != nil || Grammar.isToken(name) else { throw .malformedField }
         unsafe isRepeated = known == .authorization && repeated.holds(value)
-        // A repeated value was checked when it came first.
+        // A repeated value was validated when it first arrived.
         guard unsafe isRepeated || Grammar.isFieldContent(value) else { throw .malformedField }
     }
 }
 
-/// The fields that say how long a message is and what becomes of its connection.
+/// The fields that determine a message's length and the persistence of its connection.
 struct FramingFields {
     private(set) var host: String?
     private(set) var hostCount = 0
     private(set) var contentLength: Int?
     private(set) var transferEncodingCount = 0
     private(set) var isChunked = false
-    /// Whether the last coding is `chunked`, whatever comes before.
+    /// Whether the last coding is `chunked`, regardless of those before.
     private(set) var endsInChunked = false
     private(set) var connectionClose = false
     private(set) var connectionKeepAlive = false
     private(set) var connectionUpgrade = false
-    /// `Connection` names something else besides.
+    /// Whether `Connection` names any other option.
     private(set) var connectionOther = false
     private(set) var expectContinue = false
     private(set) var otherExpectation = false
     private(set) var hasDate = false
 
-    /// Reads `value` if `known` is such a field.
+    /// Interprets `value` if `known` is one of these fields.
     ///
-    /// - Returns: whether the field is used up, that is, must not be among the message's fields.
+    /// - Returns: whether the field is consumed and must be excluded from the message's fields.
     mutating func take(_ known: KnownField, _ value: UnsafeRawBufferPointer) throws(HTTP1Fault) -> Bool {
         switch known {
         case .host:
@@ -125,7 +126,8 @@ struct FramingFields {
             host = unsafe String(decoding: value, as: UTF8.self)
             return true
         case .contentLength:
-            // RFC 9112 §6.3: even a repeated equal length may be refused, and one value is one value.
+            // RFC 9112 §6.3: a repeated Content-Length may be rejected even if both are equal; only a single value is
+            // accepted.
             guard contentLength == nil, let length = unsafe Self.length(value) else { throw .malformedContentLength }
             contentLength = length
             return false
@@ -138,7 +140,7 @@ struct FramingFields {
             unsafe takeConnection(value)
             return false
         case .expect:
-            // RFC 9110 §10.1.1 knows one expectation.
+            // RFC 9110 §10.1.1 defines only one expectation.
             if unsafe Grammar.equals(value, ignoringCase: "100-continue") {
                 expectContinue = true
             } else {
@@ -171,8 +173,8 @@ struct FramingFields {
         }
     }
 
-    /// 1*DIGIT (RFC 9110 §8.6) up to 2^53: no sign, no list, no blank, no overflow. Leading zeros are digits like
-    /// others; the value is written anew for the backend, without them.
+    /// Parses 1*DIGIT (RFC 9110 §8.6) up to 2^53: no sign, list, whitespace or overflow. Leading zeros are accepted;
+    /// the value is written anew for the backend, without them.
     static func length(_ value: UnsafeRawBufferPointer) -> Int? {
         guard unsafe !value.isEmpty else { return nil }
         var length = 0

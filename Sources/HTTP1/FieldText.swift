@@ -1,8 +1,8 @@
 package import HTTPTypes
 
-/// The checks of RFC 9110 for names and values that come by themselves, as HTTP/2 gives them.
+/// The checks of RFC 9110 for separate names and values, as in HTTP/2.
 package enum FieldText {
-    /// The field name that `text` is, with the customary capitals where it is a known one.
+    /// Returns `text` as a field name, with the customary capitals if it is a known one.
     ///
     /// - Returns: nil unless `text` is a token (RFC 9110 §5.1) without capital letters (RFC 9113 §8.2.1).
     package static func name(_ text: UnsafeRawBufferPointer) -> HTTPField.Name? {
@@ -12,12 +12,12 @@ package enum FieldText {
         return unsafe HTTPField.Name(String(decoding: text, as: UTF8.self))
     }
 
-    /// Whether `text` is field content (RFC 9110 §5.5) without a blank at either end (RFC 9113 §8.2.1).
+    /// Whether `text` is field content (RFC 9110 §5.5) without whitespace at either end (RFC 9113 §8.2.1).
     package static func isValue(_ text: UnsafeRawBufferPointer) -> Bool {
         unsafe Grammar.isFieldContent(text) && Grammar.trimmed(text).count == text.count
     }
 
-    /// Whether `text` is `literal`, byte for byte.
+    /// Whether `text` and `literal` are the same bytes.
     package static func isSame(_ text: UnsafeRawBufferPointer, _ literal: StaticString) -> Bool {
         unsafe text.count == literal.utf8CodeUnitCount
             && text.elementsEqual(UnsafeRawBufferPointer(start: literal.utf8Start, count: text.count))
@@ -29,20 +29,20 @@ package enum FieldText {
         return text.withUTF8 { unsafe Grammar.isToken(UnsafeRawBufferPointer($0)) }
     }
 
-    /// Whether `text` is `literal`, which is in lower case, whatever the case.
+    /// Whether `text` equals `literal`, which must be in lower case, ignoring case.
     package static func isSame(_ text: String, ignoringCase literal: String) -> Bool {
         text.utf8.lazy.map(Grammar.lowercased).elementsEqual(literal.utf8)
     }
 
-    /// The same.
+    /// See the overload above.
     package static func isSame(_ text: UnsafeRawBufferPointer, ignoringCase literal: StaticString) -> Bool {
         unsafe Grammar.equals(text, ignoringCase: literal)
     }
 
-    /// The number that a Content-Length says: digits only, up to 2^53 (RFC 9110 §8.6).
+    /// Returns the value of a Content-Length: digits only, up to 2^53 (RFC 9110 §8.6); nil if it is invalid.
     package static func contentLength(_ text: UnsafeRawBufferPointer) -> Int? { unsafe FramingFields.length(text) }
 
-    /// The same.
+    /// See the overload above.
     package static func contentLength(_ text: String) -> Int? {
         var text = text
         return text.withUTF8 { unsafe FramingFields.length(UnsafeRawBufferPointer($0)) }

@@ -4,7 +4,7 @@
     internal import Musl
 #endif
 
-/// The byte classes of RFC 9110 §5.6 and RFC 3986, and the two scans that every head goes through.
+/// The byte classes of RFC 9110 §5.6 and RFC 3986, and the scans that every head goes through.
 enum Grammar {
     static let carriageReturn = UInt8(ascii: "\r")
     static let lineFeed = UInt8(ascii: "\n")
@@ -31,12 +31,12 @@ enum Grammar {
 
     static func isDigit(_ byte: UInt8) -> Bool { byte &- 0x30 <= 9 }
 
-    /// Lower-cases an ASCII letter; other bytes of a token are told apart by it as well.
+    /// Returns an ASCII letter in lower case; other bytes are unchanged.
     static func lowercased(_ byte: UInt8) -> UInt8 {
         byte &- UInt8(ascii: "A") <= 25 ? byte | 0x20 : byte
     }
 
-    /// The offset of the first LF at or after `start`.
+    /// Returns the offset of the first LF at or after `start`; nil if there is none.
     static func firstLineFeed(in bytes: UnsafeRawBufferPointer, from start: Int) -> Int? {
         guard start < bytes.count, let base = bytes.baseAddress,
             let found = unsafe memchr(base + start, Int32(lineFeed), bytes.count - start)
@@ -44,10 +44,10 @@ enum Grammar {
         return unsafe UnsafeRawPointer(found) - base
     }
 
-    /// Whether all bytes are field-vchar, SP or HTAB (RFC 9110 §5.5): no controls, no DEL; obs-text is let through.
+    /// Whether all bytes are field-vchar, SP or HTAB (RFC 9110 §5.5): no controls and no DEL; obs-text is accepted.
     ///
-    /// Sixteen bytes at a time, and one look at what was found in all of them: a bearer token makes the Authorization
-    /// value a kilobyte.
+    /// It checks 16 bytes at a time, and evaluates the result once at the end: with a bearer token, the Authorization
+    /// value has a kilobyte.
     static func isFieldContent(_ bytes: UnsafeRawBufferPointer) -> Bool {
         var index = 0
         let controls = SIMD16<UInt8>(repeating: 0x20)
@@ -68,7 +68,7 @@ enum Grammar {
         return true
     }
 
-    /// `bytes` without leading and trailing SP and HTAB (OWS, RFC 9110 §5.6.3).
+    /// Returns `bytes` without leading and trailing SP and HTAB (OWS, RFC 9110 §5.6.3).
     static func trimmed(_ bytes: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
         var start = 0
         var end = bytes.count
@@ -77,7 +77,7 @@ enum Grammar {
         return unsafe UnsafeRawBufferPointer(rebasing: bytes[start..<end])
     }
 
-    /// Whether `bytes` is `literal`, which is lower case, whatever the case of `bytes`.
+    /// Whether `bytes` equals `literal`, which must be in lower case, ignoring the case of `bytes`.
     static func equals(_ bytes: UnsafeRawBufferPointer, ignoringCase literal: StaticString) -> Bool {
         let count = bytes.count
         guard count == literal.utf8CodeUnitCount else { return false }
@@ -86,7 +86,7 @@ enum Grammar {
             for index in 0..<count where unsafe lowercased(bytes[index]) != expected[index] { return false }
             return true
         }
-        // Eight at a time; the last eight overlap those before.
+        // Compares 8 bytes at a time; the last 8 overlap the previous ones.
         var index = 0
         while true {
             let word = unsafe lowercased(bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self))
@@ -96,11 +96,11 @@ enum Grammar {
         }
     }
 
-    /// Lower-cases each of eight bytes that is an ASCII letter.
+    /// Converts the ASCII letters among eight bytes to lower case.
     private static func lowercased(_ word: UInt64) -> UInt64 {
         let ones: UInt64 = 0x0101_0101_0101_0101
         let low = word & (0x7F * ones)
-        // The top bit of each byte says: from A on, beyond Z. No byte's sum carries into the next.
+        // The top bit of each byte is set from A on, and beyond Z, respectively. No byte's sum carries into the next.
         let fromA = low + (0x80 - 0x41) * ones
         let beyondZ = low + (0x80 - 0x5B) * ones
         let isCapital = (fromA & ~beyondZ & ~word) & (0x80 * ones)

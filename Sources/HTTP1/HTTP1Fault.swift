@@ -1,7 +1,7 @@
-/// A fault of an HTTP/1.1 message. Closed list; the raw value is the reason code of logs and metrics.
+/// A fault of an HTTP/1.1 message. The list is closed; the raw value is the reason code in logs and metrics.
 ///
-/// Any of these ends the connection: after a message that two parties may read differently nothing on it can
-/// be trusted (RFC 9112 §11.2).
+/// Each of these ends the connection: after a message that two parties may interpret differently, nothing on it can be
+/// trusted (RFC 9112 §11.2).
 package enum HTTP1Fault: String, Error, Sendable, CaseIterable {
     case bareLineFeed = "bare-line-feed"
     case malformedRequestLine = "malformed-request-line"
@@ -23,13 +23,14 @@ package enum HTTP1Fault: String, Error, Sendable, CaseIterable {
     case unsupportedExpectation = "unsupported-expectation"
 }
 
-/// The sizes a message head may have. Defaults are those of common servers: 100 fields, 16 KiB a line, 32 KiB in all.
+/// The limits of a message head. The defaults are those of common servers: 100 fields, 16 KiB per field line, 32 KiB in
+/// total.
 package struct HeadLimits: Sendable, Equatable {
-    /// Bytes of the request line, without its CRLF; more is ``HTTP1Fault/targetTooLong``.
+    /// The bytes of the request line without its CRLF; a longer line is ``HTTP1Fault/targetTooLong``.
     package var requestLine: Int
-    /// Bytes of one field line, without its CRLF.
+    /// The bytes of a field line without its CRLF.
     package var fieldLine: Int
-    /// Bytes of the whole head.
+    /// The bytes of the whole head.
     package var head: Int
     package var fieldCount: Int
 

@@ -1,10 +1,10 @@
 internal import HTTPTypes
 
 extension HTTPFields {
-    /// Puts a list of fields together at once.
+    /// Creates fields from a list in one step.
     ///
-    /// Everything that makes HTTPFields longer is generic code of another module that is not specialised, and shows in
-    /// profiles. Replacing what is there is inlined, so a list of the right length is copied first.
+    /// Methods that extend HTTPFields are unspecialized generic code of another module, and show in profiles. Replacing
+    /// existing fields is inlined, so blank fields of the right count are copied and then replaced.
     init(_ list: [HTTPField]) {
         guard list.count < Self.blanks.count else {
             self.init()
@@ -15,7 +15,7 @@ extension HTTPFields {
         for index in list.indices { self[index] = list[index] }
     }
 
-    /// For each length up to that of an ordinary head, fields without meaning.
+    /// Placeholder fields for each count up to that of an ordinary head.
     private static let blanks: [HTTPFields] = {
         guard let name = HTTPField.Name("x") else { preconditionFailure("x is a token") }
         let blank = HTTPField(name: name, value: "")

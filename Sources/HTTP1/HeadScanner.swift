@@ -1,16 +1,16 @@
-/// Finds where a message head ends as its bytes arrive, looking at each byte once.
+/// Finds the end of a message head as its bytes arrive, examining each byte once.
 ///
-/// Lines end in CRLF and nothing else (RFC 9112 §2.2 lets a recipient take a bare LF; two recipients that
-/// differ there are how requests are smuggled, so it is refused here).
+/// Only CRLF ends a line. RFC 9112 §2.2 allows recipients to accept a bare LF, but two recipients that differ in this
+/// make request smuggling possible, so it is rejected here.
 struct HeadScanner {
     private var scanned = 0
-    /// Where the first line begins that is not complete yet.
+    /// The index of the first incomplete line.
     private(set) var lineStart = 0
     private var lineCount = 0
 
-    /// The number of bytes of the head including its final empty line, or nil when more bytes are needed.
+    /// Returns the number of bytes of the head including its final empty line; nil if more bytes are needed.
     ///
-    /// - Throws: ``HTTP1Fault`` for a bare LF and for what exceeds `limits`, complete or not.
+    /// - Throws: ``HTTP1Fault`` for a bare LF, or if a complete or incomplete head exceeds `limits`.
     mutating func end(of bytes: UnsafeRawBufferPointer, limits: HeadLimits) throws(HTTP1Fault) -> Int? {
         while let feed = unsafe Grammar.firstLineFeed(in: bytes, from: scanned) {
             guard feed > lineStart, unsafe bytes[feed - 1] == Grammar.carriageReturn else { throw .bareLineFeed }
@@ -26,7 +26,7 @@ struct HeadScanner {
             lineStart = scanned
         }
         scanned = bytes.count
-        // A CR at the end may be half of the line's end, which does not count.
+        // A CR at the end may be part of the CRLF, which does not count.
         let ending = unsafe bytes.last == Grammar.carriageReturn ? 1 : 0
         try check(lineLength: max(0, bytes.count - lineStart - ending), limits: limits)
         guard bytes.count <= limits.head else { throw .fieldsTooLarge }

@@ -2,7 +2,7 @@ package import HTTPTypes
 package import NIOCore
 
 extension ByteBuffer {
-    /// Writes `name: value CRLF`. Both come from ``HTTPTypes/HTTPField``, which holds no CR, LF or NUL.
+    /// Writes `name: value CRLF`. An ``HTTPTypes/HTTPField`` contains no CR, LF or NUL.
     package mutating func writeFieldLine(_ field: HTTPField) {
         let name = field.name.rawName
         unsafe field.withUnsafeBytesOfValue { value in

@@ -1,7 +1,7 @@
 internal import HTTPTypes
 
-/// Field names that most messages carry. Recognising them saves the check, the lower-casing and two
-/// allocations that each unknown name costs, and lets framing be decided by comparing small integers.
+/// The field names that most messages carry. Recognizing them saves the validation, the conversion to lower case and
+/// two allocations that each unknown name costs, and makes framing decisions a comparison of small integers.
 enum KnownField: Int, CaseIterable {
     case host, contentLength, transferEncoding, connection, expect, upgrade, te, trailer
     case authorization, userAgent, accept, acceptEncoding, acceptLanguage, contentType, cookie, date, server
@@ -58,7 +58,7 @@ enum KnownField: Int, CaseIterable {
         }
     }
 
-    /// Whether a response's line of this name is left out of ``EndToEndLines``.
+    /// Whether a response's line with this name is excluded from ``EndToEndLines``.
     var isNotCopied: Bool {
         switch self {
         case .host, .contentLength, .transferEncoding, .connection, .keepAlive, .upgrade, .te, .trailer,
@@ -72,7 +72,7 @@ enum KnownField: Int, CaseIterable {
 
     private static let names: [HTTPField.Name] = allCases.map { known in
         let lower = known.text.description
-        // RFC 9110 §5.1: names are case-insensitive; what goes out is in the customary capitals.
+        // RFC 9110 §5.1: names are case-insensitive; they are sent in the customary capitals.
         let customary = lower.split(separator: "-").map { $0.prefix(1).uppercased() + $0.dropFirst() }
         guard let name = HTTPField.Name(customary.joined(separator: "-")) else {
             preconditionFailure("\(lower) is a token")
@@ -95,7 +95,7 @@ enum KnownField: Int, CaseIterable {
         (length &* 7 &+ Int(last | 0x20)) & 63
     }
 
-    /// The known field whose name is `bytes`, whatever the case.
+    /// Returns the known field with the name `bytes`, ignoring case; nil if there is none.
     static func lookUp(_ bytes: UnsafeRawBufferPointer) -> KnownField? {
         guard let last = unsafe bytes.last else { return nil }
         for candidate in buckets[bucket(length: bytes.count, last: last)]

@@ -1,24 +1,23 @@
 package import HTTPTypes
 
-/// The `Authorization` field that came last on the same connection, which the next request mostly repeats byte for
-/// byte.
+/// The last `Authorization` field of a connection, which the next request usually repeats exactly.
 ///
-/// A token of a kilobyte is then compared instead of being checked byte by byte, copied and given memory of its own: an
-/// eighth of what a small request costs outside of the kernel. It is kept from the second one on and while requests
-/// follow one another, so that a connection that is idle, or is used once, costs no more for it.
+/// A token of a kilobyte is then compared instead of being validated, copied and allocated: this saves an eighth of a
+/// small request's cost outside the kernel. The field is stored from the connection's second one on and while requests
+/// follow one another, so that connections that are idle or used once have no extra cost.
 package struct RepeatedField: Sendable {
-    /// The bytes of the longest value that is kept.
+    /// The longest value that is stored, in bytes.
     private static let maximumLength = 4096
 
-    /// Nil where none is kept.
+    /// The stored field; nil if there is none.
     package private(set) var field: HTTPField?
-    /// Whether one is. To ask for it copies nothing.
+    /// Whether a field is stored. Reading this copies nothing.
     private(set) var keepsField = false
     private var hasComeBefore = false
 
     package init() {}
 
-    /// Whether this is its value.
+    /// Whether `value` is the value of the stored field.
     package func holds(_ value: UnsafeRawBufferPointer) -> Bool {
         guard let field else { return false }
         return unsafe field.withUnsafeBytesOfValue { unsafe Self.areEqual(value, UnsafeRawBufferPointer($0)) }
@@ -34,8 +33,8 @@ package struct RepeatedField: Sendable {
         self = RepeatedField()
     }
 
-    /// Takes the same time wherever the two differ, since what is kept is a secret, and a proxy in front may share its
-    /// connection among clients.
+    /// Compares in constant time, since the stored value is a secret, and a proxy in front may share its connection
+    /// among clients.
     package static func areEqual(_ one: UnsafeRawBufferPointer, _ other: UnsafeRawBufferPointer) -> Bool {
         guard one.count == other.count else { return false }
         var differences = SIMD16<UInt8>(repeating: 0)

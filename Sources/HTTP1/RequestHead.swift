@@ -1,9 +1,9 @@
 package import HTTPTypes
 package import NIOCore
 
-/// The head of an HTTP/1.1 request, with what its connection must know to go on.
+/// The head of an HTTP/1.1 request, and its consequences for the connection.
 package struct RequestHead: Sendable {
-    /// Method, authority, path as received, and fields. `Host` is the authority, and not among the fields.
+    /// The method, authority, path as received, and fields. `Host` becomes the authority, and is not among the fields.
     package var request: HTTPRequest
     /// `none`, `length` or `chunked`.
     package var framing: BodyFraming
@@ -11,7 +11,7 @@ package struct RequestHead: Sendable {
     package var keepAlive: Bool
     /// Whether the client waits for `100 Continue` before it sends the body (RFC 9110 §10.1.1).
     package var expectsContinue: Bool
-    /// 0 or 1.
+    /// The minor version of HTTP/1: 0 or 1.
     package var minorVersion: Int
 }
 
@@ -20,21 +20,21 @@ package struct RequestHeadParser: Sendable {
     private let limits: HeadLimits
     private let scheme: String
     private var scanner = HeadScanner()
-    /// How many bytes of an incomplete head are lines that have been checked.
+    /// The bytes of complete lines in an incomplete head that have been validated.
     private var checked = 0
     private var hasSkippedLine = false
     private var repeated = RepeatedField()
 
-    /// - Parameter scheme: `http` or `https`, by the listener's kind.
+    /// - Parameter scheme: the listener's scheme, `http` or `https`.
     package init(limits: HeadLimits, scheme: String) {
         self.limits = limits
         self.scheme = scheme
     }
 
-    /// Whether some bytes of a head have been seen, so that a deadline for the rest makes sense.
+    /// Whether a head has begun, so that a deadline for the rest makes sense.
     package private(set) var isInHead = false
 
-    /// Whether something of a request is kept for those that follow soon.
+    /// Whether a field is cached for the requests that follow.
     package private(set) var remembers = false
 
     package mutating func forget() {
@@ -42,13 +42,13 @@ package struct RequestHeadParser: Sendable {
         remembers = false
     }
 
-    /// Takes the next head from `buffer`, or nothing when it is not complete.
+    /// Removes and returns the next head in `buffer`; nil if it is incomplete.
     ///
-    /// - Throws: ``HTTP1Fault``; the connection is then of no more use.
+    /// - Throws: ``HTTP1Fault`` if the head is invalid; the connection is then unusable.
     package mutating func next(from buffer: inout ByteBuffer) throws(HTTP1Fault) -> RequestHead? {
         if !isInHead { try skipEmptyLine(&buffer) }
         guard buffer.readableBytes > 0 else { return nil }
-        // Half of an empty line, perhaps.
+        // This may be half of an empty line.
         if !isInHead, buffer.readableBytes == 1,
             buffer.getInteger(at: buffer.readerIndex, as: UInt8.self) == Grammar.carriageReturn
         {
@@ -75,8 +75,8 @@ package struct RequestHeadParser: Sendable {
         return head
     }
 
-    /// Refuses an incomplete head whose lines so far no rest can mend, instead of waiting for that rest. A head that
-    /// comes in one piece, as nearly all do, never gets here; of another each line is looked at once more.
+    /// Rejects an incomplete head with an invalid line, instead of waiting for its rest. Heads that arrive in one
+    /// piece, as nearly all do, never get here; in others each line is validated one additional time.
     private mutating func checkLines(_ bytes: UnsafeRawBufferPointer) throws(HTTP1Fault) {
         var start = checked
         let end = scanner.lineStart
@@ -89,7 +89,7 @@ package struct RequestHeadParser: Sendable {
         checked = end
     }
 
-    /// RFC 9112 §2.2: one empty line before a request line is ignored.
+    /// Skips one empty line before a request line (RFC 9112 §2.2).
     private mutating func skipEmptyLine(_ buffer: inout ByteBuffer) throws(HTTP1Fault) {
         guard !hasSkippedLine,
             buffer.getInteger(at: buffer.readerIndex, as: UInt8.self) == Grammar.carriageReturn,
@@ -119,11 +119,11 @@ package struct RequestHeadParser: Sendable {
             minorVersion: line.minorVersion)
     }
 
-    /// RFC 9112 §3.2: exactly one valid Host in HTTP/1.1. A target that names an authority replaces Host (§3.2.2), and
-    /// must name the same: what differs is how one host's rules are got around with another's name.
+    /// RFC 9112 §3.2: HTTP/1.1 requires exactly one valid Host. A target with an authority replaces Host (§3.2.2) and
+    /// must be the same: a difference could be used to evade one host's rules by naming another.
     private static func authority(of line: RequestLine, _ framing: FramingFields) throws(HTTP1Fault) -> String? {
         guard framing.hostCount <= 1 else { throw .malformedHost }
-        // HTTP/1.0 knows no Host, and an empty one names nothing.
+        // HTTP/1.0 does not require Host, and an empty one names no host.
         guard let host = framing.host, line.minorVersion == 1 || !host.isEmpty else {
             guard line.minorVersion == 0 else { throw .missingHost }
             return line.authority

@@ -9,11 +9,11 @@ internal import HTTPTypes
 /// `method SP request-target SP HTTP-version` (RFC 9112 §3).
 struct RequestLine {
     let method: HTTPRequest.Method
-    /// Path and query exactly as received, in origin-form; `*` for OPTIONS; the authority for CONNECT.
+    /// The path and query in origin-form, exactly as received; `*` for OPTIONS; the authority for CONNECT.
     let path: String
-    /// The authority of an absolute-form or authority-form target.
+    /// The authority of an absolute-form or authority-form target; nil for other forms.
     let authority: String?
-    /// The port that an authority without one means, by the target's own scheme (RFC 9110 §4.2); nil where none is.
+    /// The default port of the target's scheme (RFC 9110 §4.2); nil if the target has no scheme.
     let defaultPort: Int?
     let minorVersion: Int
 
@@ -24,8 +24,8 @@ struct RequestLine {
         method = try unsafe Self.method(UnsafeRawBufferPointer(rebasing: line[..<methodEnd]))
         minorVersion = try unsafe Self.version(UnsafeRawBufferPointer(rebasing: line[(targetEnd + 1)...]))
         let target = unsafe UnsafeRawBufferPointer(rebasing: line[(methodEnd + 1)..<targetEnd])
-        // RFC 3986 has no characters outside visible ASCII; a blank would make a second target of the rest, and a
-        // fragment is never sent (RFC 9110 §4.2.5).
+        // RFC 3986 allows only visible ASCII. A space would make the rest look like a second target, and a fragment is
+        // never sent (RFC 9110 §4.2.5).
         guard unsafe target.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "#") }) else {
             throw .malformedTarget
         }
@@ -59,7 +59,8 @@ struct RequestLine {
         return true
     }
 
-    /// `HTTP/1.0` or `HTTP/1.1`; another well-formed version is ``HTTP1Fault/unsupportedVersion``.
+    /// Returns the minor version of `HTTP/1.0` or `HTTP/1.1`; throws ``HTTP1Fault/unsupportedVersion`` for other
+    /// well-formed versions.
     static func version(_ bytes: UnsafeRawBufferPointer) throws(HTTP1Fault) -> Int {
         if unsafe equals(bytes, "HTTP/1.1") { return 1 }
         if unsafe equals(bytes, "HTTP/1.0") { return 0 }
@@ -70,7 +71,7 @@ struct RequestLine {
         throw .unsupportedVersion
     }
 
-    /// RFC 9112 §3.2.2, for http and https; user information is refused (RFC 9110 §4.2.4).
+    /// Parses the absolute-form (RFC 9112 §3.2.2) of http and https; user information is rejected (RFC 9110 §4.2.4).
     private static func absoluteForm(_ text: String) throws(HTTP1Fault) -> (String, String, Int) {
         guard let colon = text.firstIndex(of: ":"), text[colon...].hasPrefix("://") else { throw .malformedTarget }
         let scheme = text[..<colon].lowercased()
@@ -105,7 +106,7 @@ package enum Authority {
         return unsafe isPort(UnsafeRawBufferPointer(rebasing: bytes[hostEnd...]))
     }
 
-    /// Letters, digits, `-`, `.`, `_` and `~`: the names that exist, not everything reg-name would allow.
+    /// Letters, digits, `-`, `.`, `_` and `~`: the characters of real names, not everything that reg-name allows.
     private static func isNameByte(_ byte: UInt8) -> Bool {
         switch byte {
         case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x2E, 0x5F, 0x7E: true
@@ -113,7 +114,7 @@ package enum Authority {
         }
     }
 
-    /// An IPv6 address; zones and IPvFuture have no business in a Host field.
+    /// Whether `bytes` are an IPv6 address; zones and IPvFuture are rejected.
     private static func isAddress(_ bytes: UnsafeRawBufferPointer) -> Bool {
         guard bytes.count < Int(INET6_ADDRSTRLEN), unsafe !bytes.contains(0) else { return false }
         var address = in6_addr()
@@ -132,15 +133,15 @@ package enum Authority {
         return port <= 65535
     }
 
-    /// Whether two valid authorities name the same host and port. `host`, `host:` and `host:80` are the same for http
-    /// (RFC 3986 §6.2.3), and clients differ in which of them they write where.
+    /// Whether two valid authorities name the same host and port. `host`, `host:` and `host:80` are equivalent for http
+    /// (RFC 3986 §6.2.3), and clients use different ones in different places.
     package static func isSame(_ one: String, _ other: String, defaultPort: Int? = nil) -> Bool {
         one == other || parts(one, defaultPort) == parts(other, defaultPort)
     }
 
     private static func parts(_ text: String, _ defaultPort: Int?) -> [String] {
         let lower = text.lowercased()
-        // A colon within brackets belongs to an address.
+        // A colon inside brackets belongs to an address.
         guard let colon = lower.lastIndex(of: ":"), !lower[colon...].contains("]") else {
             return [lower, defaultPort.map(String.init) ?? ""]
         }

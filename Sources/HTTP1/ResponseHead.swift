@@ -1,37 +1,37 @@
 package import HTTPTypes
 package import NIOCore
 
-/// The head of a backend's HTTP/1.1 response, with what its connection must know to go on.
+/// The head of a backend's HTTP/1.1 response, and its consequences for the connection.
 package struct ResponseHead: Sendable {
     package var status: HTTPResponse.Status
     package var fields: HeadFields
     package var framing: BodyFraming
     /// Whether the backend keeps the connection open after this response (RFC 9112 §9.3).
     package var keepAlive: Bool
-    /// Whether a body may follow all the same where none must, as in the response to HEAD (RFC 9110 §9.3.2): not every
-    /// backend knows that.
+    /// Whether a body may follow although none is allowed, as in the response to HEAD (RFC 9110 §9.3.2): not every
+    /// backend observes that.
     package var mayStrayBody: Bool
 
-    /// Status and fields one by one.
+    /// The status and the fields as values.
     package var response: HTTPResponse { HTTPResponse(status: status, headerFields: fields.list) }
 }
 
-/// Parses a backend's response heads, as strictly as requests: a response that can be read two ways is a fault.
+/// Parses a backend's response heads as strictly as requests: an ambiguous response is a fault.
 package struct ResponseHeadParser: Sendable {
     private let limits: HeadLimits
     private let copiesLines: Bool
     private var scanner = HeadScanner()
 
-    /// - Parameter copiesLines: whether heads are wanted as lines. Those that need a closer look come as a list even
-    ///   then.
+    /// - Parameter copiesLines: whether fields are returned as lines. If `Connection` names unusual options, they are
+    ///   returned as a list even then.
     package init(limits: HeadLimits = HeadLimits(), copiesLines: Bool = false) {
         self.limits = limits
         self.copiesLines = copiesLines
     }
 
-    /// Takes the next head from `buffer`, or nothing when it is not complete.
+    /// Removes and returns the next head in `buffer`; nil if it is incomplete.
     ///
-    /// - Parameter toHead: whether it answers a HEAD request, whose responses have no body.
+    /// - Parameter toHead: whether the request's method is HEAD, whose responses have no body.
     package mutating func next(
         from buffer: inout ByteBuffer, toHead: Bool
     ) throws(HTTP1Fault) -> ResponseHead? {
@@ -72,7 +72,8 @@ package struct ResponseHeadParser: Sendable {
         return (parsed.framing, .list(parsed.fields))
     }
 
-    /// `HTTP-version SP status-code SP [reason-phrase]` (RFC 9112 §4). The reason is checked and forgotten.
+    /// Parses `HTTP-version SP status-code SP [reason-phrase]` (RFC 9112 §4). The reason phrase is validated and
+    /// discarded.
     private static func statusLine(_ line: UnsafeRawBufferPointer) throws(HTTP1Fault) -> (Int, Int) {
         guard line.count >= 12, unsafe line[8] == Grammar.space,
             line.count == 12 || (unsafe line[12] == Grammar.space)

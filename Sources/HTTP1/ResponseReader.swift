@@ -1,7 +1,7 @@
 package import HTTPTypes
 package import NIOCore
 
-/// Reads one request's response out of a backend's bytes, part by part, whatever pieces they come in.
+/// Reads one response from a backend's bytes, part by part, regardless of how the bytes are split.
 package struct ResponseReader: ~Copyable, Sendable {
     package enum Part: Sendable {
         /// `101 Switching Protocols` or a final response's head.
@@ -16,18 +16,18 @@ package struct ResponseReader: ~Copyable, Sendable {
     private var phase = Phase.head
     private var parser: ResponseHeadParser
     private var decoder = BodyDecoder(.none)
-    /// Received and not yet understood.
+    /// The received bytes that have not been parsed.
     private var input = ByteBuffer()
-    /// Whether anything at all has come.
+    /// Whether any byte has been received.
     package private(set) var hasBegun = false
     /// Whether the backend keeps the connection open after the response.
     package private(set) var keepAlive = false
-    /// As for ``ResponseHead/mayStrayBody``.
+    /// See ``ResponseHead/mayStrayBody``.
     package private(set) var mayStrayBody = false
 
     /// - Parameters:
-    ///   - toHead: whether it answers a HEAD request.
-    ///   - copiesLines: as for ``ResponseHeadParser/init(limits:copiesLines:)``.
+    ///   - toHead: whether the request's method is HEAD.
+    ///   - copiesLines: see ``ResponseHeadParser/init(limits:copiesLines:)``.
     package init(toHead: Bool, copiesLines: Bool = false) {
         self.toHead = toHead
         parser = ResponseHeadParser(copiesLines: copiesLines)
@@ -35,13 +35,13 @@ package struct ResponseReader: ~Copyable, Sendable {
 
     package var awaitsHead: Bool { phase == .head }
 
-    /// Whether the end of the connection is the body's.
+    /// Whether the end of the connection ends the body.
     package var isUntilClose: Bool { phase == .body && decoder.isUntilClose }
 
-    /// Once the body is complete; see ``BodyDecoder/trailers``.
+    /// The trailer fields, once the body is complete; see ``BodyDecoder/trailers``.
     package var trailers: HTTPFields? { decoder.trailers }
 
-    /// Whether more has come than was understood.
+    /// Whether bytes are left that have not been parsed.
     package var hasRest: Bool { input.readableBytes > 0 }
 
     package mutating func receive(_ bytes: ByteBuffer) {
@@ -53,7 +53,7 @@ package struct ResponseReader: ~Copyable, Sendable {
         }
     }
 
-    /// The next part, or nothing when more bytes are needed.
+    /// Returns the next part; nil if more bytes are needed.
     package mutating func next() throws(HTTP1Fault) -> Part? {
         switch phase {
         case .head: return try nextHead().map(Part.head)
@@ -69,15 +69,15 @@ package struct ResponseReader: ~Copyable, Sendable {
         }
     }
 
-    /// Copies what is left, the beginning of a head or a chunk line, out of the larger buffer it was received in.
+    /// Copies the unparsed rest, such as the beginning of a head or a chunk line, out of the larger receive buffer.
     package mutating func keepRest() {
         input = input.readableBytes > 0 ? ByteBuffer(bytes: input.readableBytesView) : ByteBuffer()
     }
 
-    /// Lets go of what is left, and of the larger buffer it was received in.
+    /// Discards the unparsed rest, and releases the receive buffer.
     package mutating func dropRest() { input = ByteBuffer() }
 
-    /// After `101 Switching Protocols`: all that follows is passed through.
+    /// Passes through all further bytes, after `101 Switching Protocols`.
     package mutating func becomeTunnel() {
         phase = .body
         decoder = BodyDecoder(.untilClose)

@@ -3,8 +3,8 @@ package import NIOCore
 extension ByteBuffer {
     /// Appends what `body` writes, at most `capacity` bytes.
     ///
-    /// A head is a dozen short pieces. Each of ByteBuffer's own writes asks anew whether the storage is unique and
-    /// large enough, about 100 instructions a piece; this asks once.
+    /// A head consists of a dozen short pieces. Each write of ByteBuffer checks whether the storage is unique and large
+    /// enough, about 100 instructions per piece; this method checks once.
     package mutating func write(atMost capacity: Int, _ body: (inout RoomWriter) -> Void) {
         _ = unsafe writeWithUnsafeMutableBytes(minimumWritableBytes: capacity) { room in
             var writer = unsafe RoomWriter(room)
@@ -14,14 +14,14 @@ extension ByteBuffer {
     }
 }
 
-/// Writes one piece behind the other into room that was made for all of them. Too little room is a fault of the
-/// caller's and ends the process.
+/// A writer that appends pieces to preallocated memory. Exceeding its capacity is a programming error and ends the
+/// process.
 @safe package struct RoomWriter: ~Copyable {
     private let room: UnsafeMutableRawBufferPointer
-    /// How many bytes have been written.
+    /// The number of bytes written.
     fileprivate private(set) var count = 0
 
-    /// The most digits that a number takes.
+    /// The most digits of a number.
     package static let digits = 20
 
     fileprivate init(_ room: UnsafeMutableRawBufferPointer) {
@@ -43,7 +43,7 @@ extension ByteBuffer {
         count += bytes.count
     }
 
-    /// A non-negative number in decimal digits, ``digits`` at most.
+    /// Writes a non-negative number in decimal, with at most ``digits`` digits.
     package mutating func write(decimal number: Int) {
         var rest = UInt64(number)
         var end = count

@@ -1,16 +1,17 @@
 package import HTTPTypes
 
 extension HTTPFields {
-    /// Whether a list field (RFC 9110 §5.6.1) has this element, whatever the case.
+    /// Whether a list field (RFC 9110 §5.6.1) contains `element`, which must be in lower case, ignoring the field's
+    /// case.
     package func lists(_ element: String, in name: HTTPField.Name) -> Bool {
         self[values: name].contains { $0.lists(element) }
     }
 }
 
 extension String {
-    /// Whether the text, a list of names, has this one, which is in lower case.
+    /// Whether a comma-separated list contains `element`, which must be in lower case, ignoring the list's case.
     ///
-    /// By bytes: comparing characters takes time that grows with the square of the marks of one.
+    /// It compares bytes: the time to compare characters grows quadratically with the combining marks of one.
     package func lists(_ element: String) -> Bool {
         utf8.split(separator: UInt8(ascii: ",")).contains { part in
             part.lazy.filter { $0 != Grammar.space && $0 != Grammar.tab }.map(Grammar.lowercased)
@@ -20,10 +21,9 @@ extension String {
 }
 
 extension HTTPRequest {
-    /// Says as HTTP/2 says it (RFC 8441 §4) what a request with `Connection: upgrade` asks the connection to become.
+    /// Represents an `Upgrade` as HTTP/2 does (RFC 8441 §4), for a request with `Connection: upgrade`.
     ///
-    /// WebSocket is all that may come of it; other protocols are none the gateway speaks. RFC 9110 §7.8: HTTP/1.0's
-    /// `Upgrade` is to be ignored.
+    /// Only WebSocket is supported; other protocols are ignored. RFC 9110 §7.8: `Upgrade` in HTTP/1.0 must be ignored.
     mutating func noteUpgrade(_ line: RequestLine) {
         guard line.minorVersion == 1, method != .connect, headerFields.lists("websocket", in: .upgrade) else { return }
         extendedConnectProtocol = "websocket"

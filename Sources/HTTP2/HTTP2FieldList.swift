@@ -1,6 +1,6 @@
 internal import CNghttp2
 
-/// The fields of one head that is to be sent. One list serves all heads of an event loop, one after the other.
+/// The fields of a head to be sent. A list is reused for many heads of an event loop.
 package final class HTTP2FieldList {
     struct Entry {
         let name: Range<Int>
@@ -8,7 +8,7 @@ package final class HTTP2FieldList {
         let isNeverIndexed: Bool
     }
 
-    /// A value, so that each call checks once that nobody else is in it, and not at each step.
+    /// It is a value, so that exclusive access is checked once per call, and not at each step.
     struct Contents {
         var bytes: [UInt8] = []
         var entries: [Entry] = []
@@ -40,8 +40,9 @@ package final class HTTP2FieldList {
     package func removeAll() { contents.removeAll() }
 
     /// - Parameters:
-    ///   - name: in any case; it goes out in lower case.
-    ///   - isNeverIndexed: for secrets, and for values that would only push others out of the table (RFC 7541 §6.2.3).
+    ///   - name: the name in any case; it is sent in lower case.
+    ///   - isNeverIndexed: true for secrets, and for values that would only displace others from the table (RFC 7541
+    ///     §6.2.3).
     package func append(_ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, isNeverIndexed: Bool = false) {
         contents.append(name, value, isNeverIndexed)
     }
@@ -50,7 +51,7 @@ package final class HTTP2FieldList {
         contents.append(name.utf8, value.utf8, isNeverIndexed)
     }
 
-    /// Calls `body` with the fields as libnghttp2 takes them. It copies them.
+    /// Calls `body` with the fields in libnghttp2's format. libnghttp2 copies them.
     func withFields<Result>(_ body: (UnsafePointer<nghttp2_nv>?, Int) -> Result) -> Result {
         let entries = contents.entries
         return contents.bytes.withUnsafeMutableBufferPointer { bytes in

@@ -1,8 +1,9 @@
 internal import NIOCore
 
-/// Frames that are to be sent, in their order: few large buffers, whatever the frames are.
+/// The frames to be sent, in order, collected in few large buffers.
 struct HTTP2Output {
-    /// Parts of bodies from this size on go out as they are, and smaller ones are copied behind the frames before them.
+    /// The size, in bytes, from which body parts are sent without being copied; smaller ones are copied after the
+    /// previous frames.
     let leastPart: Int
     private var whole: [ByteBuffer] = []
     private var last = ByteBuffer()
@@ -41,7 +42,7 @@ struct HTTP2Output {
         last = ByteBuffer()
     }
 
-    /// Passes on all there is.
+    /// Passes all frames to `body`, and empties the output.
     mutating func take(_ body: (ByteBuffer) -> Void) {
         let parts = whole
         let rest = last

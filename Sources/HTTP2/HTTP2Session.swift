@@ -1,30 +1,31 @@
 internal import CNghttp2
 package import NIOCore
 
-/// The server's side of one HTTP/2 connection: bytes in, frames out, by libnghttp2. It has no socket and no clock.
+/// The server side of one HTTP/2 connection, implemented by libnghttp2: bytes in, frames out. It has no socket and no
+/// clock.
 ///
-/// A client that breaks RFC 9113's rules of frames has its stream or connection ended here; the receiver decides on
-/// requests.
+/// If a client violates the framing rules of RFC 9113, its stream or connection is ended here. The receiver decides
+/// about requests.
 package final class HTTP2Session {
     private let session: OpaquePointer
     private let memory = HTTP2SessionMemory()
     private unowned let receiver: any HTTP2SessionReceiver
     private var output: HTTP2Output
-    /// The bytes that are being received, while they are.
+    /// The buffer passed to `receive(sharing:)`; nil outside that call.
     private var input: (buffer: ByteBuffer, start: UnsafeRawPointer)?
-    /// Whether DATA frames wait for the next time.
+    /// Whether DATA frames wait for the next call of ``produce()``.
     private var holdsBodies = false
-    /// Bytes after which DATA frames wait for the next time.
+    /// The size of the output, in bytes, from which DATA frames wait.
     private static let mostOutput = 64 << 10
-    /// No more is received, and nothing but what was written before is sent.
+    /// Whether the session has ended: it receives nothing more, and sends only what is already written.
     package private(set) var hasFailed = false
-    /// The highest number of a stream that was taken.
+    /// The highest identifier of an accepted stream.
     package private(set) var lastStream: Int32 = 0
 
-    /// libnghttp2 had no memory.
+    /// libnghttp2 could not allocate a session.
     package struct CreationError: Error {}
 
-    /// - Parameter leastPart: the size from which parts of bodies go out as they are; see ``HTTP2Output``.
+    /// - Parameter leastPart: the size from which body parts are sent without being copied; see ``HTTP2Output``.
     package init(_ limits: HTTP2SessionLimits, leastPart: Int, receiver: any HTTP2SessionReceiver) throws {
         self.receiver = receiver
         output = HTTP2Output(leastPart: leastPart)
@@ -50,9 +51,9 @@ package final class HTTP2Session {
 
     // MARK: In
 
-    /// Takes bytes of the client's.
+    /// Processes bytes of the client's.
     ///
-    /// - Returns: nil, or the error that the connection must end with; ``fail(_:)`` is to be called with it.
+    /// - Returns: the error with which the connection must end, by a call of ``fail(_:)``; nil if there is none.
     package func receive(_ bytes: ByteBuffer) -> HTTP2Error? {
         guard !hasFailed else { return nil }
         let status = bytes.withUnsafeReadableBytes { bytes -> Int in
@@ -62,8 +63,8 @@ package final class HTTP2Session {
         return status < 0 ? HTTP2Error(libraryError: status) : nil
     }
 
-    /// As ``receive(_:)``, with parts of bodies that are slices of `bytes` unless they are small. A receiver that keeps one
-    /// beyond the turn copies it.
+    /// As ``receive(_:)``, but body parts that are not small are slices of `bytes`. A receiver that keeps one beyond
+    /// the turn must copy it.
     package func receive(sharing bytes: ByteBuffer) -> HTTP2Error? {
         guard let start = bytes.withUnsafeReadableBytes({ $0.baseAddress }) else { return nil }
         input = (bytes, start)
@@ -73,8 +74,8 @@ package final class HTTP2Session {
 
     fileprivate func took(stream: Int32) {
         lastStream = max(lastStream, stream)
-        // Streams take turns. By default the oldest one goes first for as long as it has anything (RFC 9218 §10), so
-        // that an endless response would hold up all that were asked for later.
+        // Streams take turns. By default the oldest one has precedence (RFC 9218 §10), so that an endless response
+        // would block all later ones.
         var priority = nghttp2_extpri()
         priority.urgency = UInt32(NGHTTP2_EXTPRI_DEFAULT_URGENCY)
         priority.inc = 1
@@ -83,11 +84,12 @@ package final class HTTP2Session {
 
     fileprivate func receiveBody(_ stream: Int32, _ bytes: UnsafeRawBufferPointer) {
         receiver.body(stream, part(bytes))
-        // The connection's window is for what is on its way, and a stream's for what waits here.
+        // The connection's window limits bytes in transit; a stream's limits bytes that wait here.
         nghttp2_session_consume_connection(session, bytes.count)
     }
 
-    /// Smaller parts of bodies are copied: collected from many reads, they would keep the memory of all.
+    /// Body parts below this size, in bytes, are copied: stored slices of many reads would retain the memory of all of
+    /// them.
     private static let leastSlice = 4 << 10
 
     private func part(_ bytes: UnsafeRawBufferPointer) -> ByteBuffer {
@@ -101,7 +103,7 @@ package final class HTTP2Session {
         return part
     }
 
-    /// Lets the client send so much more on a stream.
+    /// Extends a stream's window by `count` bytes.
     package func consumed(_ count: Int, of stream: Int32) {
         guard !hasFailed, count > 0 else { return }
         nghttp2_session_consume_stream(session, stream, count)
@@ -109,7 +111,7 @@ package final class HTTP2Session {
 
     // MARK: Out
 
-    /// Sends a head before the response's.
+    /// Sends the head of an interim response.
     package func sendInterim(_ stream: Int32, _ fields: HTTP2FieldList) {
         guard !hasFailed else { return }
         _ = fields.withFields { list, count in
@@ -117,13 +119,13 @@ package final class HTTP2Session {
         }
     }
 
-    /// Sends the response's head, with which the stream ends.
+    /// Sends the response's head, which ends the stream.
     package func sendWhole(_ stream: Int32, _ fields: HTTP2FieldList) {
         guard !hasFailed else { return }
         _ = fields.withFields { list, count in nghttp2_submit_response(session, stream, list, count, nil) }
     }
 
-    /// Sends the response's head; the receiver is asked for what follows.
+    /// Sends the response's head; the receiver supplies the body.
     package func send(_ stream: Int32, _ fields: HTTP2FieldList) {
         guard !hasFailed else { return }
         var source = nghttp2_data_provider()
@@ -131,13 +133,13 @@ package final class HTTP2Session {
         _ = fields.withFields { list, count in nghttp2_submit_response(session, stream, list, count, &source) }
     }
 
-    /// Ends a response with these.
+    /// Ends a response with trailers.
     package func sendTrailers(_ stream: Int32, _ fields: HTTP2FieldList) {
         guard !hasFailed else { return }
         _ = fields.withFields { list, count in nghttp2_submit_trailer(session, stream, list, count) }
     }
 
-    /// Asks the receiver for a body again, after it had none.
+    /// Resumes a body, after the receiver had no part available.
     package func resume(_ stream: Int32) {
         guard !hasFailed else { return }
         nghttp2_session_resume_data(session, stream)
@@ -156,21 +158,21 @@ package final class HTTP2Session {
         }
     }
 
-    /// Announces the connection's end, and refuses no stream yet (RFC 9113 §6.8).
+    /// Announces the connection's end without refusing any stream yet (RFC 9113 §6.8).
     package func announceEnd() {
         guard !hasFailed else { return }
         nghttp2_submit_shutdown_notice(session)
     }
 
-    /// Refuses the streams that the client opens from now on.
+    /// Refuses all further streams of the client.
     package func refuseMore() {
         guard !hasFailed else { return }
         nghttp2_submit_goaway(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), lastStream, HTTP2Error.noError.code, nil, 0)
     }
 
-    /// Ends the connection: GOAWAY is the last frame.
+    /// Ends the connection with GOAWAY as the last frame.
     ///
-    /// It is written here and not by libnghttp2, which must not be used any more after some of its errors.
+    /// The frame is written here and not by libnghttp2, which must not be used after some of its errors.
     package func fail(_ error: HTTP2Error) {
         guard !hasFailed else { return }
         hasFailed = true
@@ -184,14 +186,14 @@ package final class HTTP2Session {
         receiver.goAwayWasWritten(code: error.code)
     }
 
-    /// Writes the frames that are to be sent, except for DATA.
+    /// Writes all pending frames except DATA.
     package func produceControl() {
         holdsBodies = true
         produce()
         holdsBodies = false
     }
 
-    /// Writes the frames that are to be sent, as long as they are not too many at once.
+    /// Writes all pending frames. DATA pauses once the output has 64 KiB.
     package func produce() {
         while !hasFailed {
             var bytes: UnsafePointer<UInt8>?
@@ -202,20 +204,20 @@ package final class HTTP2Session {
         }
     }
 
-    /// Gives back memory that the next frames will ask for again.
-    package func rest() {
+    /// Releases the pages of the frame buffer if no frame is pending.
+    package func releaseIdleMemory() {
         guard !hasFailed, nghttp2_session_want_write(session) == 0 else { return }
-        memory.rest()
+        memory.releaseIdleMemory()
     }
 
-    /// Whether the frame that is written takes no more memory than it needs; see ``HTTP2SessionMemory``.
+    /// Whether libnghttp2's frame buffer is memory-mapped; see ``HTTP2SessionMemory``. For tests.
     package var mapsFrames: Bool { memory.isMapped }
 
     package var outputBytes: Int { output.count }
-    /// Whether DATA frames wait until this has been taken.
+    /// Whether DATA frames wait until the output has been taken.
     package var outputIsFull: Bool { output.count >= Self.mostOutput }
 
-    /// Passes on what was written.
+    /// Passes the written frames to `body`.
     package func takeOutput(_ body: (ByteBuffer) -> Void) {
         var taken = HTTP2Output(leastPart: output.leastPart)
         swap(&taken, &output)
@@ -239,9 +241,9 @@ package final class HTTP2Session {
     fileprivate var events: any HTTP2SessionReceiver { receiver }
 }
 
-/// libnghttp2's calls back, the same for all sessions.
+/// The callbacks of libnghttp2, shared by all sessions.
 private struct HTTP2Callbacks: @unchecked Sendable {
-    /// Never changed once it is made; each session copies it.
+    /// The callbacks; immutable after creation, and copied by each session. Nil if they could not be allocated.
     let pointer: OpaquePointer?
 
     static let shared = HTTP2Callbacks()

@@ -1,22 +1,24 @@
 internal import CNghttp2
 
-/// The limits that a session announces to its client, or ends its connection for. Each of libnghttp2's own is set,
-/// whatever the library's default is.
+/// The limits that a session announces to its client or enforces. Each limit of libnghttp2 is set explicitly,
+/// independent of the library's defaults.
 package struct HTTP2SessionLimits: Sendable {
-    /// Streams open at once (SETTINGS_MAX_CONCURRENT_STREAMS).
+    /// The most concurrent streams (SETTINGS_MAX_CONCURRENT_STREAMS).
     package var streams: Int
-    /// Bytes of a request's fields (SETTINGS_MAX_HEADER_LIST_SIZE). It is announced, and the receiver's to enforce.
+    /// The bytes of a request's fields (SETTINGS_MAX_HEADER_LIST_SIZE). The session announces it; the receiver enforces
+    /// it.
     package var headerListSize: Int
-    /// Bytes of bodies that may come ahead on the connection.
+    /// The connection's flow-control window in bytes.
     package var connectionWindow: Int
-    /// CONTINUATION frames of one header block. One whose header comes in parts counts once for each.
+    /// The most CONTINUATION frames of one header block. A frame whose header arrives in parts counts once for each
+    /// part.
     package var continuationFrames: Int
-    /// RST_STREAM frames that may come at once, and how many more every second.
+    /// The RST_STREAM frames that may arrive at once; `resetsPerSecond` more are allowed every second.
     package var resets: Int
     package var resetsPerSecond: Int
-    /// Acknowledgements of PING and SETTINGS that wait to be sent.
+    /// The most unsent acknowledgements of PING and SETTINGS.
     package var unsentAcknowledgements = 200
-    /// Entries of one SETTINGS frame.
+    /// The most entries of one SETTINGS frame.
     package var settings = 32
 
     package init(
@@ -36,17 +38,17 @@ package struct HTTP2SessionLimits: Sendable {
         var made: OpaquePointer?
         guard nghttp2_option_new(&made) == 0, let options = made else { return nil }
         defer { nghttp2_option_del(options) }
-        // Windows are opened by the receiver: the connection's when bytes come, a stream's when they are used.
+        // Windows are extended explicitly: the connection's when bytes arrive, a stream's when they are used.
         nghttp2_option_set_no_auto_window_update(options, 1)
-        // Heads are checked by the receiver, byte by byte and with a reason for its log. libnghttp2's checks would only
+        // The receiver validates heads, byte by byte and with a reason for its log. libnghttp2's checks would only
         // reset their streams.
         nghttp2_option_set_no_http_messaging(options, 1)
         nghttp2_option_set_no_recv_client_magic(options, 0)
         nghttp2_option_set_no_auto_ping_ack(options, 0)
-        // Neither pushes nor requests of the gateway's.
+        // The gateway neither pushes nor sends requests.
         nghttp2_option_set_peer_max_concurrent_streams(options, 0)
         nghttp2_option_set_max_reserved_remote_streams(options, 0)
-        // A closed stream is forgotten, and priorities (RFC 9113 §5.3) with it.
+        // Closed streams are not kept, nor are priorities (RFC 9113 §5.3).
         nghttp2_option_set_no_closed_streams(options, 1)
         nghttp2_option_set_server_fallback_rfc7540_priorities(options, 0)
         nghttp2_option_set_max_send_header_block_length(options, 1 << 18)
@@ -58,7 +60,7 @@ package struct HTTP2SessionLimits: Sendable {
         return body(options)
     }
 
-    /// The first SETTINGS frame.
+    /// The entries of the first SETTINGS frame.
     var announced: [nghttp2_settings_entry] {
         func entry(_ setting: nghttp2_settings_id, _ value: Int) -> nghttp2_settings_entry {
             nghttp2_settings_entry(settings_id: Int32(setting.rawValue), value: UInt32(clamping: value))
@@ -66,9 +68,9 @@ package struct HTTP2SessionLimits: Sendable {
         return [
             entry(NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, streams),
             entry(NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, headerListSize),
-            // RFC 8441 §3: WebSockets may be opened on a stream.
+            // RFC 8441 §3: a stream may become a WebSocket.
             entry(NGHTTP2_SETTINGS_ENABLE_CONNECT_PROTOCOL, 1),
-            // RFC 9218 §2.1: the scheme of priorities that RFC 9113 abandoned is of no use here.
+            // RFC 9218 §2.1: the priority scheme deprecated by RFC 9113 is not used.
             entry(NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1),
         ]
     }

@@ -3,19 +3,19 @@ internal import Glibc
 
 /// The memory of one session.
 ///
-/// libnghttp2 has a buffer of 16 KiB for the frame that it writes, as long as the session is there, and most frames have
-/// some hundred bytes. Here it is mapped, so that only pages that a frame has reached take memory, and none after
-/// ``rest()``: 4 KiB less for an idle connection than in the heap.
+/// libnghttp2 keeps a 16 KiB buffer for outgoing frames during the whole session, but most frames have only some
+/// hundred bytes. Here the buffer is memory-mapped, so that only touched pages occupy memory, and none after
+/// ``releaseIdleMemory()``: an idle connection needs 4 KiB less than with the heap.
 final class HTTP2SessionMemory {
-    /// The size of the buffer for frames: a frame's longest payload by default (RFC 9113 §4.2), its header, and little
-    /// besides. Nothing else that a session takes when it is made is of this size.
+    /// The possible sizes of the frame buffer: the longest default payload of a frame (RFC 9113 §4.2), its header, and
+    /// little more. No other block allocated at a session's creation has such a size.
     private static let mappedSizes = (16 << 10) + 9...(16 << 10) + 64
     private var mapped: UnsafeMutableRawBufferPointer?
-    /// Whether the session is being made. Clients choose the size of blocks that are taken later, and their bytes must
-    /// stay.
+    /// Whether the session is being created. Clients control the size of later blocks, whose contents must not be
+    /// released.
     private var isBeingMade = true
 
-    /// Whether the frames' buffer is mapped.
+    /// Whether the frame buffer is memory-mapped.
     var isMapped: Bool { mapped != nil }
 
     func sessionIsMade() { isBeingMade = false }
@@ -24,7 +24,7 @@ final class HTTP2SessionMemory {
         if let mapped { munmap(mapped.baseAddress, mapped.count) }
     }
 
-    /// libnghttp2's functions for it. It must outlive the session that uses them.
+    /// The allocation functions for libnghttp2. This object must outlive the session that uses them.
     var functions: nghttp2_mem {
         nghttp2_mem(
             mem_user_data: Unmanaged.passUnretained(self).toOpaque(),
@@ -34,10 +34,10 @@ final class HTTP2SessionMemory {
             realloc: { block, size, user in HTTP2SessionMemory.of(user).reallocate(block, size) })
     }
 
-    /// Gives the buffer's pages back. Their bytes are zero afterwards.
+    /// Returns the buffer's pages to the system. Their bytes are zero afterwards.
     ///
-    /// - Precondition: no frame is half written.
-    func rest() {
+    /// - Precondition: no frame is partly written.
+    func releaseIdleMemory() {
         if let mapped { madvise(mapped.baseAddress, mapped.count, MADV_DONTNEED) }
     }
 
@@ -54,11 +54,11 @@ final class HTTP2SessionMemory {
         return made.baseAddress
     }
 
-    /// Nil where the system has no more mappings for the process.
+    /// Returns a new mapping; nil if the system allows no more mappings.
     private static func map(_ size: Int) -> UnsafeMutableRawBufferPointer? {
         let made = mmap(nil, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
         guard let made, made != MAP_FAILED else { return nil }
-        // Mappings of many sessions lie side by side. A huge page would be all of theirs.
+        // The mappings of many sessions are adjacent. A huge page would cover several of them.
         madvise(made, size, MADV_NOHUGEPAGE)
         return UnsafeMutableRawBufferPointer(start: made, count: size)
     }
@@ -70,7 +70,7 @@ final class HTTP2SessionMemory {
     }
 
     private func reallocate(_ block: UnsafeMutableRawPointer?, _ size: Int) -> UnsafeMutableRawPointer? {
-        // libnghttp2 takes the buffer for frames by realloc, too.
+        // libnghttp2 also allocates the frame buffer with realloc.
         guard let block else { return allocate(size) }
         guard let mapped, mapped.baseAddress == block else { return realloc(block, size) }
         guard let moved = malloc(size) else { return nil }

@@ -1,33 +1,33 @@
 package import NIOCore
 
-/// Takes what a client sends on an HTTP/2 connection, and has what is sent to it.
+/// The delegate of a session: receives the client's frames and supplies the bodies of responses.
 ///
-/// Each is called from within ``HTTP2Session/receive(_:)`` or ``HTTP2Session/produce()``, on the thread that called
-/// these. None may call one of the two.
+/// Its methods are called during `receive`, `produce`, `produceControl` and `fail` of ``HTTP2Session``, on the caller's
+/// thread. They must not call `receive`, `produce` or `produceControl`.
 package protocol HTTP2SessionReceiver: AnyObject {
-    /// A stream's head or trailers begin. Their fields follow, in their order and with none of another stream's between.
+    /// A stream's head or trailers begin. Their fields follow in order, without fields of other streams in between.
     func headBegins(_ stream: Int32, areTrailers: Bool)
     /// A field. Its bytes are valid during the call only.
     ///
-    /// - Returns: whether the connection may go on.
+    /// - Returns: false if the connection must end.
     func field(_ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) -> Bool
     func headEnds(_ stream: Int32, endStream: Bool)
-    /// Part of a body.
+    /// A part of a request's body.
     func body(_ stream: Int32, _ part: ByteBuffer)
     /// A DATA frame has ended.
     ///
-    /// - Parameter isEmpty: whether it had no byte of a body.
+    /// - Parameter isEmpty: whether it had no bytes except padding.
     func dataEnds(_ stream: Int32, isEmpty: Bool, endStream: Bool)
     /// The client ends a stream with RST_STREAM. ``streamCloses(_:)`` follows if it was open.
     func wasReset(_ stream: Int32, code: UInt32)
-    /// A PING of this side's has come back.
+    /// The client has acknowledged a PING of this side.
     func pingCameBack(_ payload: UInt64)
-    /// A stream is closed, by whatever means. Nothing comes or goes on it any more.
+    /// A stream is closed, for whatever reason. No further frames of it are received or sent.
     func streamCloses(_ stream: Int32)
 
-    /// How much of a response's body is to go into the next DATA frame; nil: none is there for now.
+    /// The contents of the next DATA frame of a response; nil if no more of its body is available now.
     func nextBody(_ stream: Int32, atMost: Int) -> HTTP2BodyStep?
-    /// Hands out so much of it, or the first part of so much.
+    /// Returns at most the next `atMost` bytes of the body that ``nextBody(_:atMost:)`` announced. Never empty.
     func takeBody(_ stream: Int32, atMost: Int) -> ByteBuffer
     /// A DATA frame has been written.
     func dataWasWritten(_ stream: Int32, _ count: Int)
@@ -41,13 +41,13 @@ package protocol HTTP2SessionReceiver: AnyObject {
 
 /// The contents of a DATA frame.
 package struct HTTP2BodyStep {
-    /// The frame behind it.
+    /// The next frame of the stream.
     package enum Next {
         /// More of the body.
         case body
-        /// Nothing: it ends the stream.
+        /// None: this frame ends the stream.
         case end
-        /// No more DATA, but trailers or RST_STREAM, which have been given to the session already.
+        /// Trailers or RST_STREAM, which have already been submitted to the session.
         case other
     }
 

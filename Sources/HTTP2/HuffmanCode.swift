@@ -1,14 +1,15 @@
 internal import CNghttp2
 
-/// Huffman's code of HPACK's strings (RFC 7541 §5.2, Appendix B).
+/// The Huffman code of HPACK strings (RFC 7541 §5.2, Appendix B).
 package enum HuffmanCode {
     /// - Parameter code: at most 65 536 bytes.
-    /// - Returns: nil if it is no such code.
+    /// - Returns: the decoded bytes; nil if the code is invalid.
     package static func decoded(_ code: UnsafeRawBufferPointer) -> [UInt8]? {
         var made: OpaquePointer?
         guard nghttp2_hd_inflate_new(&made) == 0, let inflater = made else { return nil }
         defer { nghttp2_hd_inflate_del(inflater) }
-        // libnghttp2 decodes strings in fields only: this is one without indexing, whose name is "x".
+        // libnghttp2 decodes only strings in fields, so the code is wrapped in a field without indexing, with the name
+        // "x".
         var field: [UInt8] = [0, 1, UInt8(ascii: "x")]
         HPACKInteger.append(code.count, prefix: 7, marked: 0x80, to: &field)
         field.append(contentsOf: code)
@@ -21,10 +22,10 @@ package enum HuffmanCode {
     }
 }
 
-/// HPACK's integers (RFC 7541 §5.1).
+/// The integers of HPACK (RFC 7541 §5.1).
 package enum HPACKInteger {
     /// - Parameters:
-    ///   - prefix: how many bits of the first byte are the number's.
+    ///   - prefix: the number of bits of the first byte that belong to the integer.
     ///   - marked: the other bits of that byte.
     package static func append(_ number: Int, prefix: Int, marked: UInt8, to bytes: inout [UInt8]) {
         let most = 1 << prefix - 1
@@ -38,10 +39,10 @@ package enum HPACKInteger {
         bytes.append(UInt8(rest))
     }
 
-    /// Reads a number.
+    /// Reads an integer.
     ///
-    /// - Parameter index: of its first byte; becomes the one behind it.
-    /// - Returns: nil if it goes on behind the bytes, or is 2²¹ or more.
+    /// - Parameter index: the index of its first byte; set to the index after it.
+    /// - Returns: nil if the integer is incomplete, or has more than three bytes after the prefix.
     package static func read(_ bytes: UnsafeRawBufferPointer, at index: inout Int, prefix: Int) -> Int? {
         guard index < bytes.count else { return nil }
         let most = 1 << prefix - 1

@@ -2,7 +2,7 @@ package import Curl
 internal import Encoding
 internal import NIOCore
 
-/// The ``Fetcher`` of the product: libcurl transfers on one event loop's multi handle.
+/// The production ``Fetcher``: libcurl transfers on one event loop's multi handle.
 package final class CurlFetcher: Fetcher {
     private let eventLoop: any EventLoop
     private let loop: NIOLoopBound<CurlLoop>
@@ -12,8 +12,9 @@ package final class CurlFetcher: Fetcher {
 
     /// - Parameters:
     ///   - allowsPlainText: whether `http` URLs may be fetched, for development on one machine.
-    ///   - allowsPrivateAddresses: whether servers may be fetched from that only this machine or its network can reach.
-    ///   - access: how the one server that is fetched from is reached beyond its URL.
+    ///   - allowsPrivateAddresses: whether servers at addresses that only this machine or its network can reach may be
+    ///     contacted.
+    ///   - access: how to reach the one server fetched from, beyond its URL.
     /// - Precondition: on the loop's thread.
     package init(
         loop: CurlLoop, allowsPlainText: Bool, allowsPrivateAddresses: Bool = true, access: CurlAccess = CurlAccess()
@@ -47,11 +48,11 @@ package final class CurlFetcher: Fetcher {
         case waiting
         case running(CurlFetch)
         case ended
-        /// Before it began.
+        /// Cancelled before it began.
         case cancelled
     }
 
-    /// A task that is cancelled ends its transfer, and one that was cancelled already begins none.
+    /// Cancelling the task ends its transfer; a task that is already cancelled starts none.
     private func run(_ transfer: CurlFetchRequest) async -> Result<CurlFetchResponse, CurlFailure> {
         let run = NIOLoopBoundBox.makeBoxSendingValue(Run.waiting, eventLoop: eventLoop)
         return await withTaskCancellationHandler {
@@ -89,7 +90,7 @@ package final class CurlFetcher: Fetcher {
 extension FetchResponse {
     init(_ response: CurlFetchResponse) {
         let headers = response.headerLines.compactMap { line -> (name: String, value: String)? in
-            // By bytes: to compare characters that are not ASCII can take long.
+            // Compared as bytes, since comparing non-ASCII characters can be slow.
             let name = line.utf8.prefix { $0 != UInt8(ascii: ":") }
             guard name.endIndex < line.endIndex, name.allSatisfy({ $0 < 0x80 }) else { return nil }
             let value = line.utf8[name.endIndex...].dropFirst().drop { $0 == 0x20 || $0 == 0x09 }

@@ -1,21 +1,21 @@
 internal import Encoding
 
-/// One request of the gateway's own (to Cognito, to a key-set URL), as opposed to a carried client request.
+/// One of the gateway's own requests (to Cognito, to a key-set URL), as opposed to a proxied client request.
 package struct FetchRequest: Sendable {
     package var method: String
     package var url: String
-    /// Header lines as name and value; `Content-Length` and `Host` are the transport's.
+    /// Header lines as name and value; the transport sets `Content-Length` and `Host`.
     package var headers: [(name: String, value: String)]
     package var body: [UInt8]?
-    /// The most time the whole exchange may take.
+    /// The time limit of the whole exchange.
     package var deadline: Duration
-    /// The most response body bytes accepted; more is ``FetchError/responseTooLarge``.
+    /// The maximum size of the response body in bytes; a larger one is ``FetchError/responseTooLarge``.
     package var maximumResponseBytes: Int
-    /// Whether a response whose body is longer fails; else the body is cut.
+    /// Whether a response with a larger body fails; otherwise the body is truncated.
     package var needsWholeBody: Bool
-    /// Whether to know the URL's path may be all that it takes to be taken for the gateway there.
+    /// Whether the URL's path may be a credential.
     package var hasSecretPath: Bool
-    /// Whether it takes a connection of its own, which also resolves the host's name anew.
+    /// Whether the request needs a new connection, which also resolves the host name again.
     package var connectsAfresh: Bool
 
     package init(
@@ -41,7 +41,7 @@ package struct FetchRequest: Sendable {
     }
 }
 
-/// The whole answer to a ``FetchRequest``. Redirects are never followed: a 3xx is returned as it is.
+/// The complete response to a ``FetchRequest``. Redirects are never followed: a 3xx is returned unchanged.
 package struct FetchResponse: Sendable {
     package var status: Int
     /// Header lines in the order received; names lower-cased.
@@ -60,19 +60,19 @@ package struct FetchResponse: Sendable {
     }
 }
 
-/// Why a fetch gave no answer. The text is libcurl's own, free of request data.
+/// The reason why a fetch returned no response. The text is libcurl's own, free of request data.
 package enum FetchError: Error, Equatable, Sendable, CustomStringConvertible {
     case cannotConnect(String)
     case timedOut
     case responseTooLarge
-    /// The URL's scheme is not one this fetcher was configured for.
+    /// The URL's scheme is not allowed for this fetcher.
     case forbiddenScheme
-    /// All addresses of the URL's host are such as this fetcher was told to leave alone.
+    /// All addresses of the URL's host are forbidden for this fetcher.
     case forbiddenAddress
     case failed(String)
     case cancelled
 
-    /// For people.
+    /// A description for operators.
     package var description: String {
         switch self {
         case .cannotConnect(let text), .failed(let text): text
@@ -85,7 +85,7 @@ package enum FetchError: Error, Equatable, Sendable, CustomStringConvertible {
     }
 }
 
-/// Sends the gateway's own requests. The product's one is libcurl's; tests pass a recorded one.
+/// Sends the gateway's own requests. In production this is libcurl; tests use recorded responses.
 package protocol Fetcher: Sendable {
     func fetch(_ request: FetchRequest) async throws(FetchError) -> FetchResponse
 }

@@ -2,9 +2,8 @@ internal import Locking
 package import Logging
 internal import Telemetry
 
-/// Says at the level `debug` of each call that the gateway makes itself whom it asked, and what came of it: never what
-/// was sent or answered, nor a path, which may hold a secret. How long it took counts for the client's request that it
-/// is for.
+/// Logs each of the gateway's own calls at level `debug` with its destination and outcome, but no content and no path,
+/// which may be secret. The call's duration is added to the client's request that caused it.
 package struct LoggedFetcher: Fetcher {
     private let fetcher: any Fetcher
     private let logger: Logger
@@ -16,15 +15,15 @@ package struct LoggedFetcher: Fetcher {
 
     package func fetch(_ request: FetchRequest) async throws(FetchError) -> FetchResponse {
         let began = ContinuousClock.now
-        let work = WorkUnderWay.begin("request", request.summary)
-        defer { WorkUnderWay.end(work) }
+        let work = WorkInProgress.begin("request", request.summary)
+        defer { WorkInProgress.end(work) }
         defer { CalledRequest.current?.waited(ContinuousClock.now - began) }
         guard logger.logLevel <= .debug else { return try await fetcher.fetch(request) }
         do throws(FetchError) {
             let response = try await fetcher.fetch(request)
             report(request, began) { metadata in
                 metadata["status"] = .stringConvertible(response.status)
-                // By which AWS knows of it.
+                // AWS's identifier of the request.
                 metadata["provider_request_id"] = response.header("x-amzn-requestid").map { "\($0)" }
             }
             return response
@@ -48,7 +47,7 @@ package struct LoggedFetcher: Fetcher {
     }
 }
 
-/// The client's request that tasks work for, and how long they have waited for Cognito, Apple or a backend.
+/// The client's request that the current tasks serve, and how long they have waited for Cognito, Apple or a backend.
 package final class CalledRequest: Sendable {
     @TaskLocal package static var current: CalledRequest?
 
@@ -57,16 +56,16 @@ package final class CalledRequest: Sendable {
     private let clientHasGone = Locked(false)
     private let caughtUp: @Sendable () async -> Void
 
-    /// - Parameter caughtUp: returns when what the client has sent until now has been read.
+    /// - Parameter caughtUp: returns when everything that the client has sent so far has been read.
     package init(id: String, caughtUp: @escaping @Sendable () async -> Void = {}) {
         self.id = id
         self.caughtUp = caughtUp
     }
 
-    /// Its client waits for no response any more. The tasks go on.
+    /// Records that the client no longer waits for a response. The tasks continue.
     package func abandon() { clientHasGone.withLock { $0 = true } }
 
-    /// Whether nobody gets the response, as far as the client has said until now.
+    /// Whether the client has gone, according to everything it has sent so far.
     package func isAbandoned() async -> Bool {
         await caughtUp()
         return hasNoClient
@@ -74,7 +73,7 @@ package final class CalledRequest: Sendable {
 
     private var hasNoClient: Bool { clientHasGone.withLock { $0 } }
 
-    /// Zero where nobody was asked.
+    /// The total waiting time; zero if there were no calls.
     package var waited: Duration { sum.withLock { $0 } }
 
     func waited(_ duration: Duration) { sum.withLock { $0 += duration } }
@@ -88,10 +87,10 @@ extension FetchRequest {
         }
     }
 
-    /// Whom it asks for what, with nothing secret: a path may be.
+    /// The destination and operation of the call, without the path, which may be secret.
     fileprivate var summary: String { "\(method) \(host)\(cognitoOperation.map { " " + $0 } ?? "")" }
 
-    /// The URL's host, with its port where one is given.
+    /// The URL's host, with the port if there is one.
     fileprivate var host: String {
         let parts = url.split(separator: "/", maxSplits: 2, omittingEmptySubsequences: true)
         let authority = parts.dropFirst().first ?? ""

@@ -1,15 +1,15 @@
 internal import Clocks
 package import Telemetry
 
-/// Makes a span of each fetch for a traced request.
+/// Creates a span for each fetch in a traced request.
 package struct TracedFetcher: Fetcher {
     private let fetcher: any Fetcher
     private let name: String?
     private let tracing: CurrentTracing?
 
     /// - Parameters:
-    ///   - name: of the spans; nil: by the operation of Cognito's that is called, or else the method.
-    ///   - tracing: where traces of fetches begin that no request asks for; nil: these are not traced.
+    ///   - name: the spans' name; nil: the Cognito operation, or otherwise the method.
+    ///   - tracing: starts traces for fetches outside of a request; nil: these are not traced.
     package init(_ fetcher: any Fetcher, name: String? = nil, tracing: CurrentTracing? = nil) {
         self.fetcher = fetcher
         self.name = name
@@ -30,7 +30,7 @@ package struct TracedFetcher: Fetcher {
         }
     }
 
-    /// A new span, and its parent's id, which is 0 where a trace begins; nil where there is nothing to trace.
+    /// A new span and its parent's id, which is 0 for the root of a trace; nil if the fetch is not traced.
     private func span() -> (SpanContext, parentID: UInt64)? {
         if let current = SpanContext.current {
             return current.isSampled ? (current.child(), current.ids.spanID) : nil
@@ -65,7 +65,7 @@ package struct TracedFetcher: Fetcher {
 }
 
 extension FetchRequest {
-    /// A query may hold what is no collector's business, and so may some paths.
+    /// Queries, and some paths, may contain secrets that a collector must not receive.
     fileprivate var tracedURL: String {
         guard hasSecretPath else { return String(url.prefix { $0 != "?" }) }
         let parts = url.split(separator: "/", maxSplits: 3, omittingEmptySubsequences: false)
@@ -74,7 +74,7 @@ extension FetchRequest {
 }
 
 extension FetchError {
-    /// From a closed list.
+    /// The error type, from a closed list.
     fileprivate var type: String {
         switch self {
         case .cannotConnect: "cannot-connect"

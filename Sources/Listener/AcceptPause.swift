@@ -2,28 +2,28 @@ internal import Glibc
 internal import NIOCore
 internal import Sockets
 
-/// Stops accepting for a moment when the system has no descriptor or no memory for another connection, or when few
-/// descriptors are left. Meanwhile idle connections make room.
+/// Pauses accepting for 500 ms when the system has no descriptor or memory for another connection, or when few
+/// descriptors are left. At each pause, idle connections are closed to make room.
 ///
-/// The last descriptors are for what the connections need, such as one to a backend, and for libdispatch: its monitor of
-/// worker threads opens a file of /proc each second, and ends the process where it cannot.
+/// The last descriptors are reserved for the connections' own needs, such as a connection to a backend, and for
+/// libdispatch: its monitor of worker threads opens a file of /proc each second, and ends the process if it cannot.
 final class AcceptPause: AcceptGate {
     private static let length = TimeAmount.milliseconds(500)
 
     private let makeRoom: () -> Void
     private var resumption: Scheduled<Void>?
     private var reserve: DescriptorReserve
-    /// A quarter of the reserve may come in one turn of the event loop, since those that are refused take a descriptor
-    /// each until their own event loops close them.
+    /// The most connections accepted in one turn of the event loop: a quarter of the reserve, since each refused
+    /// connection holds a descriptor until its own event loop closes it.
     ///
-    /// With only a few in a turn, the last of a thousand new connections would wait for seconds while those before it
+    /// With only a few per turn, the last of a thousand new connections would wait for seconds while the earlier ones
     /// keep the loop busy.
     private let mostInTurn: Int
-    /// Whether connections are accepted one by one, because there was no room for the last.
+    /// Whether connections are accepted one at a time, because there was no room for the last one.
     private var isTrying = false
 
     /// - Parameters:
-    ///   - reserve: how many descriptors its connections leave to others.
+    ///   - reserve: the number of descriptors that client connections leave free.
     ///   - makeRoom: called at each pause.
     init(reserve: Int, makeRoom: @escaping () -> Void) {
         self.reserve = DescriptorReserve(size: reserve)
@@ -38,7 +38,7 @@ final class AcceptPause: AcceptGate {
             pause(socket)
             return false
         }
-        // Others of the same burst come here in the pause, and show nothing about the time behind it.
+        // During the pause, the rest of the same burst arrives here. It does not show whether there is room again.
         if resumption == nil { isTrying = false }
         return true
     }

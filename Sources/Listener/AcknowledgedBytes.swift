@@ -1,12 +1,13 @@
 internal import Glibc
 internal import NIOCore
 
-/// How much of what was written to a connection its client's system has received, by its own word.
+/// The bytes written to a connection that the client's TCP stack has acknowledged.
 ///
-/// The bytes that leave the channel do not show this. The kernel takes up to megabytes ahead, and takes more only when
-/// a third of them has gone; a slow client that reads all the time may need minutes for that.
+/// Bytes that leave the channel do not show this. The kernel buffers up to megabytes, and accepts more only when a
+/// third of them has been sent; a slow client that reads all the time may need minutes for that.
 enum AcknowledgedBytes {
-    /// `struct tcp_info` of linux/tcp.h up to `tcpi_bytes_acked`, which is there since Linux 4.1; before, it stays 0.
+    /// `struct tcp_info` of linux/tcp.h up to `tcpi_bytes_acked`, which exists since Linux 4.1; on older kernels it is
+    /// 0.
     private struct TCPInfo: Sendable {
         typealias Words = (UInt64, UInt64, UInt64, UInt64, UInt64)
 
@@ -17,7 +18,7 @@ enum AcknowledgedBytes {
         var acknowledged: UInt64
     }
 
-    /// In all since the connection was opened; nil for what is no TCP connection.
+    /// Returns the total since the connection was opened; nil if the channel is not a TCP connection.
     ///
     /// - Precondition: on the channel's event loop.
     static func of(_ channel: any Channel) -> UInt64? {

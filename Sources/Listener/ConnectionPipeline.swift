@@ -2,19 +2,19 @@ internal import NIOCore
 internal import NIOSSL
 internal import Pipeline
 
-/// Puts together what handles an accepted connection.
+/// Builds the channel pipeline of an accepted connection.
 struct ConnectionPipeline {
     let settings: ListenerSettings
     let service: any RequestService
     let connections: ConnectionSet
     let admission: ConnectionAdmission
 
-    /// The client, as its connection shows it.
+    /// The client's address as text, and its counters.
     private struct Peer {
         let text: String
-        let slots: AddressSlots?
+        let slots: AddressCounters?
 
-        /// - Parameter settings: one that they trust stands for many, and is not counted.
+        /// - Parameter settings: their trusted proxies stand for many clients and are not counted.
         init(_ address: IPAddress?, _ settings: ListenerSettings) {
             text = address?.description ?? "unknown"
             slots = address.flatMap(settings.slots)
@@ -29,7 +29,7 @@ struct ConnectionPipeline {
         let handler = ProxyHeaderHandler(timeout: settings.handshakeTimeout, connections: connections) { refusal in
             service.refuseConnection(refusal, peer: address.description)
         } install: { header, context in
-            // The proxy's own requests, such as health checks, come from no client.
+            // The proxy's own requests, such as health checks, have no client address.
             guard case .client(let client) = header else {
                 return try addProtocols(to: context.pipeline.syncOperations, Peer(address, settings))
             }
@@ -56,7 +56,7 @@ struct ConnectionPipeline {
         try pipeline.addHandler(handshake)
     }
 
-    /// - Parameter deadline: of a handshake that has begun; nil: its time begins now.
+    /// - Parameter deadline: the deadline of a handshake that has begun; nil: the time begins now.
     private func addOrdinary(
         to pipeline: ChannelPipeline.SynchronousOperations, _ peer: Peer, handshakeUntil deadline: NIODeadline? = nil
     ) throws {
@@ -80,10 +80,10 @@ struct ConnectionPipeline {
         try pipeline.addHandler(selector)
     }
 
-    /// By the listener's kind, whatever the client says.
+    /// The scheme of the listener, independent of the client's claim.
     private var scheme: String { settings.tls == nil ? "http" : "https" }
 
-    /// After the handshake.
+    /// Returns the TLS properties of the connection after the handshake.
     private func transport(_ pipeline: ChannelPipeline.SynchronousOperations) -> ClientProtocol {
         guard let tls = settings.tls, let version = try? pipeline.nioSSL_tlsVersion() else { return ClientProtocol() }
         return ClientProtocol(tls: version == .tlsv13 ? .tls13 : .tls12, hasCertificate: tls.wantsCertificates)
@@ -95,20 +95,20 @@ struct ConnectionPipeline {
         try pipeline.addHandler(
             ExchangeHandler(
                 service, codec: codec, flushes: connections.flushes, peer: peer.text,
-                peerSlots: peer.slots, serverNames: settings.serverNames, httpsPort: settings.httpsPort,
+                peerCounters: peer.slots, serverNames: settings.serverNames, httpsPort: settings.httpsPort,
                 authorization: settings.authorization, challenges: settings.challenges,
                 transport: transport(pipeline)))
     }
 
     private func addHTTP2(to context: ChannelHandlerContext, _ peer: Peer) throws {
-        // ALPN offers HTTP/2 only where it is on.
+        // ALPN offers HTTP/2 only if it is enabled.
         let limits = settings.http2 ?? HTTP2Limits()
         let transport = transport(context.pipeline.syncOperations)
         let connection = try HTTP2Connection(
             settings, limits, service: service, connections: connections, peer: peer.text, scheme: scheme
         ) { stream in
             ExchangeHandler(
-                service, codec: stream, flushes: connections.flushes, peer: peer.text, peerSlots: peer.slots,
+                service, codec: stream, flushes: connections.flushes, peer: peer.text, peerCounters: peer.slots,
                 serverNames: settings.serverNames, httpsPort: settings.httpsPort,
                 authorization: settings.authorization, challenges: settings.challenges, transport: transport)
         }

@@ -1,17 +1,17 @@
 internal import HTTP2
 internal import NIOCore
 
-/// A connection that gives up when its deadline has passed, and that can be asked to end.
+/// A connection with a deadline that can be asked to close.
 protocol TimedConnection: AnyObject {
     var setIndex: Int { get set }
     var nextDeadline: NIODeadline { get }
-    /// Since when nothing has been under way that closing it would break; nil while something is.
+    /// The time since which the connection has been idle; nil while closing it would interrupt something.
     var idleSince: NIODeadline? { get }
     func deadlinePassed()
-    /// Ends as soon as nothing is outstanding.
+    /// Closes as soon as nothing is outstanding.
     func drain()
     func closeNow()
-    /// Ends at once, being idle, in favour of another one.
+    /// Closes an idle connection at once, in favour of a new one.
     func evict()
 }
 
@@ -20,22 +20,22 @@ extension TimedConnection {
     func evict() { closeNow() }
 }
 
-/// The connections of one event loop. One look at all of them now and then replaces a timer for each, which
-/// every request would have to move.
+/// The connections of one event loop. One sweep over all of them every 250 ms replaces a timer for each, which every
+/// request would have to reset.
 final class ConnectionSet {
     private let eventLoop: any EventLoop
     let flushes: EndOfTurnFlushes
-    /// For heads of responses on HTTP/2 streams.
+    /// A pool of field lists for response heads on HTTP/2 streams.
     private var fieldLists: [HTTP2FieldList] = []
     private var connections: [any TimedConnection] = []
     private var idle = IdleConnections()
     private var sweep: RepeatedTask?
     private var isDraining = false
     private var onEmpty: (() -> Void)?
-    /// Ends what is left after ``closeAll(farewell:)``; nil before that.
+    /// The task that closes the connections remaining after ``closeAll(farewell:)``; nil before that call.
     private var lastClosing: Scheduled<Void>?
 
-    /// A deadline is noticed late by at most this.
+    /// The interval of the sweep: the longest delay in noticing a deadline.
     private static let interval = TimeAmount.milliseconds(250)
 
     init(eventLoop: any EventLoop) {
@@ -49,10 +49,10 @@ final class ConnectionSet {
 
     var count: Int { connections.count }
 
-    /// The event loop's clock, which every deadline is of.
+    /// The time of the event loop's clock, to which all deadlines refer.
     var now: NIODeadline { eventLoop.now }
 
-    /// An empty list, to be given back.
+    /// Returns a field list for temporary use; return it with ``giveBack(_:)``.
     func takeFieldList() -> HTTP2FieldList { fieldLists.popLast() ?? HTTP2FieldList() }
 
     func giveBack(_ list: HTTP2FieldList) {
@@ -84,7 +84,7 @@ final class ConnectionSet {
 
     /// Closes the connection that has been idle the longest.
     ///
-    /// - Returns: whether there was one.
+    /// - Returns: false if no connection is idle.
     func evictIdlest() -> Bool {
         guard let connection = idle.next(among: connections, at: now) else { return false }
         connection.evict()
@@ -97,7 +97,7 @@ final class ConnectionSet {
         for connection in connections where connection.nextDeadline <= now { connection.deadlinePassed() }
     }
 
-    /// Lets every connection finish what it has begun; `done` is called when all have gone.
+    /// Asks every connection to finish its outstanding work and close; `done` is called when all have closed.
     func drain(done: @escaping () -> Void) {
         isDraining = true
         onEmpty = done
@@ -108,8 +108,8 @@ final class ConnectionSet {
         }
     }
 
-    /// Closes all connections. Those that take their leave first, such as WebSockets, have `farewell` for it. Further calls
-    /// change nothing.
+    /// Closes all connections. Those with a closing handshake, such as WebSockets, have `farewell` for it. Further
+    /// calls have no effect.
     func closeAll(farewell: TimeAmount) {
         guard lastClosing == nil else { return }
         closeNow()

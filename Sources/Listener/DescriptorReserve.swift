@@ -1,24 +1,24 @@
 internal import Glibc
 
-/// The descriptors that are not for a listener's connections.
+/// The file descriptors that a listener's connections leave free.
 struct DescriptorReserve {
-    /// The limit from which on there are as many of them as they are meant to be; of a lower one as large a part.
+    /// The `RLIMIT_NOFILE` from which the full reserve applies.
     private static let usualLimit: rlim_t = 1024
-    /// How many of the descriptors that are left stand for one connection that may come uncounted: an HTTP/2 connection
-    /// may take a hundred for its streams' connections to backends, and each listener counts for itself.
+    /// The number of free descriptors per connection accepted before the next count: an HTTP/2 connection may need a
+    /// hundred for its streams' connections to backends, and each listener counts separately.
     private static let share = 512
-    /// They may all come when the connections before them have taken what was left.
+    /// The most connections accepted between two counts.
     private static let most = 64
 
     private let size: rlim_t
-    /// How many connections may come before descriptors are counted again.
+    /// The number of connections that may be accepted before descriptors are counted again.
     private var uncounted = 0
     /// The limit at the last count; it may be changed while the process runs.
     private var counted: rlim_t = 0
 
     init(size: Int) { self.size = rlim_t(clamping: size) }
 
-    /// How many they are by the limit of this moment.
+    /// The number of reserved descriptors under the current limit.
     var count: Int {
         var limit = rlimit()
         guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else {
@@ -29,7 +29,7 @@ struct DescriptorReserve {
 
     private func count(of limit: rlim_t) -> rlim_t { min(limit, Self.usualLimit) * size / Self.usualLimit }
 
-    /// Whether none of them is in use, as far as can be told without counting at each connection, which takes the
+    /// Returns whether the whole reserve is free, estimated without a count for each connection: a count takes the
     /// kernel microseconds.
     mutating func isFree() -> Bool {
         var limit = rlimit()
@@ -44,20 +44,20 @@ struct DescriptorReserve {
         return left >= 0
     }
 
-    /// How many descriptors are left for clients; negative where some of the reserve are in use.
+    /// Returns the number of descriptors left for clients; negative if some of the reserve are in use.
     private func left(of limit: rlim_t) -> Int {
         let forClients = Int(clamping: limit - count(of: limit))
         if let inUse = Self.inUse { return forClients - inUse }
-        // The kernel gives out the lowest free number (POSIX.1-2024, open), so one that is opened for a moment shows how
-        // many are left. One below it that is being closed by another thread makes that too many.
+        // The kernel assigns the lowest free number (POSIX.1-2024, open), so a descriptor opened for a moment shows the
+        // number in use. If another thread is closing a lower descriptor, the result is too high.
         let next = unsafe open("/dev/null", O_RDONLY | O_CLOEXEC)
         guard next >= 0 else { return [EMFILE, ENFILE].contains(errno) ? -1 : 0 }
         close(next)
         return forClients - 1 - Int(next)
     }
 
-    /// How many descriptors the process has, with those that are about to be closed; nil where the kernel does not say.
-    /// Since Linux 6.2 the size of this directory is their number (proc_pid_fd(5)).
+    /// The number of the process's open descriptors, including those about to be closed; nil if the kernel does not
+    /// report it. Since Linux 6.2 it is the size of this directory (proc_pid_fd(5)).
     private static var inUse: Int? {
         var status = stat()
         guard unsafe stat("/proc/self/fd", &status) == 0, status.st_size > 0 else { return nil }

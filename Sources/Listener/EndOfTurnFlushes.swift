@@ -1,16 +1,16 @@
 internal import NIOCore
 internal import Sockets
 
-/// The connections of one event loop that have a whole response to send: all are flushed at the end of the turn.
+/// The connections of one event loop with a complete response to send. All are flushed at the end of the turn.
 ///
-/// Each send wakes the process at the other end. Of sends that follow each other closely only the first does, and what
-/// is done for a response stays in the processor's caches from one to the next: together with requests towards
-/// backends, which leave in the same way, 8 % of a proxied request's CPU.
+/// Each send wakes the process at the other end, but of sends in close succession only the first does. The code and
+/// data for sending also stay in the processor's caches. Together with requests to backends, which are flushed in the
+/// same way, this saves 8 % of a proxied request's CPU.
 final class EndOfTurnFlushes: EndOfTurnWork {
     private let eventLoop: any EventLoop
     private var waiting: [ExchangeHandler] = []
     private var spare: [ExchangeHandler] = []
-    /// Those of HTTP/2, whose streams are flushed together.
+    /// The HTTP/2 connections, whose streams are flushed together.
     private var connections: [HTTP2Connection] = []
     private var isScheduled = false
 
@@ -35,7 +35,7 @@ final class EndOfTurnFlushes: EndOfTurnWork {
     }
 
     func endTurn() {
-        // A flush may add others, which are for the next time.
+        // A flush may add other connections; they are flushed at the end of the next turn.
         isScheduled = false
         var turn = spare
         swap(&turn, &waiting)

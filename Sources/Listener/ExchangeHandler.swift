@@ -3,19 +3,19 @@ internal import HTTPTypes
 internal import NIOCore
 internal import Pipeline
 
-/// Passes requests to the service and responses back, for HTTP/1.1 connections and HTTP/2 streams alike: it
-/// speaks swift-http-types on both sides. A connection has it as the handler behind its codec. A stream, which has no
-/// channel of its own, calls it.
+/// Passes requests to the service and responses back, for HTTP/1.1 connections and HTTP/2 streams alike. Both sides use
+/// swift-http-types. On a connection it is the handler behind the codec. A stream has no channel of its own, and calls
+/// it directly.
 final class ExchangeHandler: ChannelDuplexHandler {
     typealias InboundIn = Never
     typealias OutboundIn = Never
 
     private enum State {
         case idle
-        /// The head waits for what follows, which says whether there is a body.
+        /// The head waits for the next part, which shows whether there is a body.
         case head(HTTPRequest)
         case running(any ExchangeSink)
-        /// The service has answered; the rest of the request is of no interest.
+        /// The service has responded; the rest of the request is ignored.
         case answered
     }
 
@@ -23,39 +23,39 @@ final class ExchangeHandler: ChannelDuplexHandler {
     private let codec: any MessageCodec
     private let flushes: EndOfTurnFlushes
     private let peer: String
-    private let peerSlots: AddressSlots?
+    private let peerCounters: AddressCounters?
     private let serverNames: HostNames?
     private let httpsPort: Int?
     private let transport: ClientProtocol
     private let authorization: ExternalAuthorization?
     private let challenges: PendingChallenges?
-    /// Whether the connection or stream is still there.
+    /// Whether the connection or stream is still open.
     private var isAttached = false
     private var state = State.idle
     private var exchange: UInt64 = 0
     private var responseIsOpen = false
-    /// The channel's last writability; cheaper than asking it at each write.
+    /// The channel's last reported writability. Querying the channel at each write would cost more.
     private var isWritable = true
     private var bodyIsPaused = false
     private var readIsPending = false
-    /// The sink of the response that has ended and is to be flushed.
+    /// The sink of a response that has ended but has not been flushed.
     private var ended: (any ExchangeSink)?
-    /// To be called when the client has taken what waits for it of responses that have ended; nil where nothing does.
+    /// Called when the client has received all finished responses; nil if none is pending.
     private var onSent: (() -> Void)?
 
     /// - Parameters:
     ///   - codec: the handler below this one.
-    ///   - flushes: those of the event loop.
+    ///   - flushes: the end-of-turn flushes of the event loop.
     ///   - peer: the client's address.
-    ///   - peerSlots: where it is counted.
+    ///   - peerCounters: the counters of that address; nil if it is not counted.
     ///   - serverNames: the hosts that requests may name; nil: any.
-    ///   - httpsPort: the port that requests are redirected to, for https; nil: they are served.
-    ///   - authorization: the proxies whose questions the requests are; nil: they are served.
-    ///   - challenges: are answered before anything else; nil: none is.
-    ///   - transport: of the connection; its version of HTTP is the codec's.
+    ///   - httpsPort: the port for redirects to https; nil: requests are not redirected.
+    ///   - authorization: the external authorization that the listener provides; nil: requests are proxied.
+    ///   - challenges: the ACME challenges, answered before any other processing; nil: none.
+    ///   - transport: the TLS properties of the connection; the codec adds the HTTP version.
     init(
         _ service: any RequestService, codec: any MessageCodec, flushes: EndOfTurnFlushes, peer: String,
-        peerSlots: AddressSlots? = nil, serverNames: HostNames? = nil, httpsPort: Int? = nil,
+        peerCounters: AddressCounters? = nil, serverNames: HostNames? = nil, httpsPort: Int? = nil,
         authorization: ExternalAuthorization? = nil, challenges: PendingChallenges? = nil,
         transport: ClientProtocol = ClientProtocol()
     ) {
@@ -63,7 +63,7 @@ final class ExchangeHandler: ChannelDuplexHandler {
         self.codec = codec
         self.flushes = flushes
         self.peer = peer
-        self.peerSlots = peerSlots
+        self.peerCounters = peerCounters
         self.serverNames = serverNames
         self.httpsPort = httpsPort
         self.transport = transport
@@ -80,13 +80,13 @@ final class ExchangeHandler: ChannelDuplexHandler {
         detach()
     }
 
-    /// The connection or stream begins.
+    /// Called when the connection or stream begins.
     func attach(isWritable: Bool) {
         isAttached = true
         self.isWritable = isWritable
     }
 
-    /// The connection or stream has gone.
+    /// Called when the connection or stream has closed.
     func detach() {
         disconnect()
         isAttached = false
@@ -94,7 +94,7 @@ final class ExchangeHandler: ChannelDuplexHandler {
 
     // MARK: Requests
 
-    /// Takes a part of a request.
+    /// Receives a part of a request.
     func receive(_ part: RequestPart) {
         switch part {
         case .head(let head):
@@ -102,7 +102,7 @@ final class ExchangeHandler: ChannelDuplexHandler {
         case .body(let body):
             if case .head(let head) = state { begin(head, hasBody: true) }
             guard case .running(let sink) = state else { return }
-            // A later part of the same read may find room again.
+            // The sink may accept a later part of the same read again.
             bodyIsPaused = !sink.receive(body)
             if !bodyIsPaused { releaseRead() }
         case .end:
@@ -116,7 +116,7 @@ final class ExchangeHandler: ChannelDuplexHandler {
         context.fireChannelReadComplete()
     }
 
-    /// All parts that came together have been received.
+    /// Called when all parts of one read have been received.
     func readComplete() {
         if case .head(let head) = state { begin(head, hasBody: true) }
     }
@@ -128,13 +128,13 @@ final class ExchangeHandler: ChannelDuplexHandler {
         let length = hasBody ? head.headerFields[.contentLength].flatMap(Int.init) : nil
         var request = InboundRequest(
             head: head, body: !hasBody ? .none : length.map { .length($0) } ?? .unknownLength, peer: peer,
-            peerSlots: peerSlots, receivedAt: .now(), httpsPort: httpsPort, authorization: authorization,
-            spoken: transport)
-        request.spoken.http = codec.httpVersion
+            peerCounters: peerCounters, receivedAt: .now(), httpsPort: httpsPort, authorization: authorization,
+            clientProtocol: transport)
+        request.clientProtocol.http = codec.httpVersion
         if let serverNames, let authority = head.authority { request.isMisdirected = !serverNames.contains(authority) }
         if let challenges { request.challengeResponse = challenges.response(to: head) }
         let sink = service.begin(request, ResponseWriter(self, exchange: exchange))
-        // The answer may have been given already.
+        // The service may already have responded.
         if !responseIsOpen { ended = sink }
         if case .head = state { state = responseIsOpen ? .running(sink) : .answered }
     }
@@ -145,10 +145,10 @@ final class ExchangeHandler: ChannelDuplexHandler {
         if wantsBody() { context.read() }
     }
 
-    /// Whether the service wants no more of the body for now.
+    /// Whether the service has paused the body.
     var isPaused: Bool { bodyIsPaused }
 
-    /// Whether the client's bytes are to be read. If not, ``MessageCodec/resume()`` is called when they are.
+    /// Returns whether the client's bytes may be read. If not, ``MessageCodec/resume()`` is called when they may.
     func wantsBody() -> Bool {
         readIsPending = bodyIsPaused
         return !bodyIsPaused
@@ -178,7 +178,7 @@ final class ExchangeHandler: ChannelDuplexHandler {
 
     // MARK: Responses
 
-    /// - Returns: whether the client keeps up with what has been written; if not, the sink hears when it does.
+    /// - Returns: whether the client keeps up; if not, the sink is notified when it does.
     @discardableResult
     func write(_ part: ResponsePart, of exchange: UInt64) -> Bool {
         guard exchange == self.exchange, responseIsOpen else { return true }
@@ -211,17 +211,18 @@ final class ExchangeHandler: ChannelDuplexHandler {
         releaseRead()
     }
 
-    /// Sends what was left for the end of the turn.
+    /// Flushes the response at the end of the turn.
     func flushChannel() { codec.flushEnded() }
 
-    /// The rest has been sent, as far as the client takes it.
+    /// Called after the flush of a finished response: asks the sink for a callback if the client has not received all
+    /// of it.
     func settle() {
         let sink = ended.take()
         guard isAttached, codec.responseWaits(), onSent == nil else { return }
         onSent = sink?.responseWaits()
     }
 
-    /// The client has taken all that was written.
+    /// Called when the client has received everything that was written.
     func responseHasLeft() { onSent.take()?() }
 
     func breakOff(_ exchange: UInt64) {
@@ -238,7 +239,7 @@ final class ExchangeHandler: ChannelDuplexHandler {
         context.fireUserInboundEventTriggered(event)
     }
 
-    /// A WebSocket is to be closed now.
+    /// Tells the sink to close its WebSocket now.
     func mustClose() {
         if case .running(let sink) = state { sink.mustClose() }
     }
@@ -248,7 +249,7 @@ final class ExchangeHandler: ChannelDuplexHandler {
         context.fireChannelInactive()
     }
 
-    /// Nobody is there any more to send anything to.
+    /// Called when the client has disconnected: ends the exchange.
     func disconnect() {
         let sink: (any ExchangeSink)? = if case .running(let sink) = state { sink } else { nil }
         state = .answered
@@ -258,7 +259,7 @@ final class ExchangeHandler: ChannelDuplexHandler {
         sink?.clientDisconnected()
     }
 
-    /// The codec below gave up on the client's bytes. A response that has not begun says why.
+    /// The codec below has rejected the client's bytes. If no response has begun, an error response is sent.
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         guard let fault = error as? ListenerFault else {
             context.close(promise: nil)
@@ -267,7 +268,7 @@ final class ExchangeHandler: ChannelDuplexHandler {
         fail(fault)
     }
 
-    /// Answers for a request that cannot go on.
+    /// Ends a request that failed: through its sink if it is running, otherwise with an error response.
     func fail(_ fault: ListenerFault) {
         if case .running(let sink) = state {
             sink.requestFailed(fault)

@@ -2,26 +2,26 @@ internal import HTTP1
 internal import HTTPTypes
 internal import NIOCore
 
-/// Puts one response after the other into wire form (RFC 9112 §4–7).
+/// Encodes responses in wire format, one after the other (RFC 9112 §4–7).
 struct HTTP1ResponseEncoder {
     private enum Body { case none, sized(Int), chunked, untilClose }
 
     private var body = Body.none
-    /// Whether the connection must end with this response, whatever was announced.
+    /// Whether the connection must close after this response.
     private(set) var mustClose = false
-    /// Whether the body that is going out ends with the connection.
+    /// Whether the current body is delimited by the end of the connection.
     var isUntilClose: Bool {
         if case .untilClose = body { true } else { false }
     }
-    /// Whether the response ends for its client with the connection, also once all of it has been written.
+    /// Whether the last response was delimited by the end of the connection; also true after its end was written.
     private(set) var endsWithConnection = false
 
-    /// Writes status line and fields.
+    /// Writes the status line and the fields.
     ///
     /// - Parameters:
-    ///   - toHead: whether it answers a HEAD request.
-    ///   - minorVersion: the request's; an HTTP/1.0 client knows no chunks.
-    ///   - keepAlive: whether the connection may go on.
+    ///   - toHead: whether the request's method is HEAD.
+    ///   - minorVersion: the request's minor version; HTTP/1.0 clients do not support chunked bodies.
+    ///   - keepAlive: whether the connection may stay open.
     mutating func writeHead(
         _ head: HTTPResponse, toHead: Bool, minorVersion: Int, keepAlive: Bool, to buffer: inout ByteBuffer
     ) {
@@ -30,7 +30,7 @@ struct HTTP1ResponseEncoder {
         var length: Int?
         mustClose = !keepAlive
         for field in head.headerFields {
-            // Whoever answers says with `Connection: close` that the connection is of no more use.
+            // `Connection: close` in the service's response closes the connection.
             if field.name == .connection {
                 mustClose = true
                 continue
@@ -42,7 +42,7 @@ struct HTTP1ResponseEncoder {
             buffer.writeFieldLine(field)
         }
         if head.status == .switchingProtocols {
-            // RFC 9110 §7.8. From here on bytes go as they come.
+            // RFC 9110 §7.8. From here on, bytes are passed on unchanged.
             body = .untilClose
             mustClose = true
             buffer.writeStaticString("Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
@@ -51,11 +51,11 @@ struct HTTP1ResponseEncoder {
         endHead(hasNoBody: toHead || Self.neverHasBody(code), length, minorVersion, to: &buffer)
     }
 
-    /// The same with fields that are passed on as they are.
+    /// Writes the status line and fields that are passed on unchanged.
     ///
     /// - Parameters:
-    ///   - requestID: for `X-Request-Id`.
-    ///   - keepAlive: whether the connection may go on.
+    ///   - requestID: the value of `X-Request-Id`.
+    ///   - keepAlive: whether the connection may stay open.
     mutating func writeHead(
         _ status: HTTPResponse.Status, _ lines: EndToEndLines, requestID: String, toHead: Bool, minorVersion: Int,
         keepAlive: Bool, to buffer: inout ByteBuffer
@@ -83,7 +83,7 @@ struct HTTP1ResponseEncoder {
 
     private static func neverHasBody(_ code: Int) -> Bool { knowsNoLength(code) || code == 304 }
 
-    /// Decides how the body goes out, says so, and ends the head.
+    /// Chooses the framing of the body, writes its fields, and ends the head.
     private mutating func endHead(hasNoBody: Bool, _ length: Int?, _ minorVersion: Int, to buffer: inout ByteBuffer) {
         if hasNoBody {
             body = .none
@@ -105,15 +105,15 @@ struct HTTP1ResponseEncoder {
         buffer.writeStaticString("\r\n")
     }
 
-    /// How a body part goes out.
+    /// The encoding of a part of the body.
     enum Part {
-        /// Nothing: the response has no body.
+        /// Not sent: the response has no body.
         case none
-        /// As it is.
+        /// Sent unchanged.
         case plain
-        /// With a chunk's size before and a line end behind it.
+        /// Sent as a chunk: after its size, and followed by CRLF.
         case chunk
-        /// Longer than was announced: the connection cannot be saved.
+        /// Longer than the announced length: the connection must be closed.
         case excess
     }
 
@@ -129,9 +129,10 @@ struct HTTP1ResponseEncoder {
         }
     }
 
-    /// Writes what ends the body: for a chunked one with its trailers, which others have no place for.
+    /// Writes the end of the body. Trailers are written only if the body is chunked.
     ///
-    /// - Returns: false when the body is shorter than announced, so that only closing tells the client.
+    /// - Returns: false if the body is shorter than announced; then only closing the connection shows the client the
+    ///   error.
     mutating func writeEnd(trailers: HTTPFields? = nil, to buffer: inout ByteBuffer) -> Bool {
         defer { body = .none }
         switch body {

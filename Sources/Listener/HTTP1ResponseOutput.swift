@@ -2,15 +2,16 @@ internal import HTTP1
 internal import HTTPTypes
 internal import NIOCore
 
-/// Writes a connection's responses into the channel: in few writes, and without a buffer while the connection is idle.
+/// Writes a connection's responses to the channel, in few writes, and holds no buffer while the connection is idle.
 ///
-/// An object, since a write may call back into the connection, which nothing of it may be held exclusively across.
+/// It is a class, because a write may call back into the connection: exclusive access to a value in the connection must
+/// not extend across the write.
 final class HTTP1ResponseOutput {
-    /// Bodies up to this size are copied behind the head, so that one write carries both.
+    /// Body parts up to this size are copied after the head, so that one write sends both.
     private static let coalescedBytes = 16 << 10
 
-    /// Bytes not yet given to the channel, with their encoder in one value: accessing each part separately costs about
-    /// as much as changing all.
+    /// The bytes not yet passed to the channel and their encoder, in one value: accessing each separately costs about
+    /// as much as changing both.
     private struct Pending {
         var encoder = HTTP1ResponseEncoder()
         var bytes = ByteBuffer()
@@ -34,9 +35,9 @@ final class HTTP1ResponseOutput {
             if bytes.storageCapacity == 0 { bytes = ByteBufferAllocator().buffer(capacity: 1024) }
         }
 
-        /// Copies a part of the body that is small.
+        /// Copies a part of the body if it is small.
         ///
-        /// - Returns: how it goes out, with nothing done, when it is not.
+        /// - Returns: nil if the part was copied or must not be sent; otherwise its encoding, with nothing written.
         mutating func write(_ body: ByteBuffer) -> HTTP1ResponseEncoder.Part? {
             switch encoder.part(body.readableBytes) {
             case .none: break
@@ -61,13 +62,13 @@ final class HTTP1ResponseOutput {
 
     private var pending = Pending()
 
-    /// Whether the connection must end with this response, whatever was announced.
+    /// Whether the connection must close after this response.
     var mustClose: Bool { pending.encoder.mustClose }
 
-    /// Whether the body that is going out ends with the connection.
+    /// Whether the current body is delimited by the end of the connection.
     var isUntilClose: Bool { pending.encoder.isUntilClose }
 
-    /// Whether the response ends for its client with the connection, also once all of it has been written.
+    /// Whether the last response was delimited by the end of the connection; also true after its end was written.
     var endsWithConnection: Bool { pending.encoder.endsWithConnection }
 
     /// See ``HTTP1ResponseEncoder/writeHead(_:toHead:minorVersion:keepAlive:to:)``.
@@ -75,7 +76,7 @@ final class HTTP1ResponseOutput {
         pending.writeHead(head, toHead: toHead, minorVersion: minorVersion, keepAlive: keepAlive)
     }
 
-    /// The same with fields that are passed on as they are.
+    /// Writes a head with fields that are passed on unchanged.
     func writeHead(
         _ status: HTTPResponse.Status, _ lines: EndToEndLines, requestID: String, toHead: Bool, minorVersion: Int,
         keepAlive: Bool
@@ -84,11 +85,11 @@ final class HTTP1ResponseOutput {
             status, lines, requestID: requestID, toHead: toHead, minorVersion: minorVersion, keepAlive: keepAlive)
     }
 
-    /// Takes a part of the body. One that is longer than was announced closes the connection, which nothing can save.
+    /// Writes a part of the body. If it exceeds the announced length, the connection is closed.
     func writeBody(_ body: ByteBuffer, _ context: ChannelHandlerContext) {
         switch pending.write(body) {
         case nil, .some(.none):
-            // Only what the channel holds counts for its writability.
+            // Only bytes in the channel count for its writability.
             if let bytes = pending.takeBytes(atLeast: Self.coalescedBytes) {
                 context.write(NIOAny(bytes), promise: nil)
             }
@@ -106,16 +107,17 @@ final class HTTP1ResponseOutput {
         }
     }
 
-    /// Takes the end of the body and gives the channel all there is.
+    /// Writes the end of the body, and passes all pending bytes to the channel.
     ///
-    /// - Returns: false when the body is shorter than announced, so that only closing tells the client.
+    /// - Returns: false if the body is shorter than announced; then only closing the connection shows the client the
+    ///   error.
     func writeEnd(trailers: HTTPFields?, _ context: ChannelHandlerContext) -> Bool {
         let isWhole = pending.writeEnd(trailers: trailers)
         write(context)
         return isWhole
     }
 
-    /// Gives the channel what there is; its next flush sends it.
+    /// Passes the pending bytes to the channel; its next flush sends them.
     func write(_ context: ChannelHandlerContext) {
         if let bytes = pending.takeBytes() { context.write(NIOAny(bytes), promise: nil) }
     }

@@ -2,21 +2,21 @@ internal import HTTP1
 internal import NIOCore
 internal import Sockets
 
-/// The end of a connection behind its last response.
+/// Closing a connection after its last response.
 extension HTTP1ServerCodec {
-    /// Closes our side, and reads on for a little: closing at once would reset the connection while the client
-    /// still sends, and the reset could overtake the response (RFC 9112 §9.6).
+    /// Closes the gateway's side and keeps reading for a while: an immediate close would reset the connection while the
+    /// client still sends, and the reset could overtake the response (RFC 9112 §9.6).
     func closeAfterResponse(_ context: ChannelHandlerContext) {
         rate.end()
         let wasReading = (input.readableBytes > 0 || !isAtRequestBoundary) && !hasInputEnded
         reading = .discarding
         input = ByteBuffer()
-        // Nothing of a response that has left needs a half close; but TLS has its goodbye to say.
+        // A response that has been sent entirely needs no half-close. TLS still has to send its close_notify.
         if settings.tls == nil {
             context.flush()
             if !wasReading, SlowReader.unsentBytes(of: context.channel) == 0 { return context.close(promise: nil) }
         }
-        // A client that is slow gets the time for what is still on its way to it: closing would throw that away.
+        // A slow client gets time to receive the bytes still in transit: closing would discard them.
         deadline = connections.now + settings.keepAliveTimeout
         let sent = context.eventLoop.makePromise(of: Void.self)
         sent.futureResult.assumeIsolated().whenComplete { _ in
@@ -28,7 +28,7 @@ extension HTTP1ServerCodec {
         gatherSends(context) {
             context.flush()
             if hasInputEnded {
-                // Closing the other half as well would close the whole at once, with what is still unsent.
+                // Closing the second half would close the whole connection at once, and discard unsent bytes.
                 context.writeAndFlush(wrapOutboundOut(ByteBuffer()), promise: sent)
             } else {
                 context.close(mode: .output, promise: sent)
@@ -37,8 +37,9 @@ extension HTTP1ServerCodec {
         if wasReading { context.read() }
     }
 
-    /// All has been said. TLS would wait for the client's own goodbye, which is of no use to anybody. Not at once: its
-    /// handler does not expect to be closed from below while it passes on bytes.
+    /// Closes the socket when everything has been sent. TLS would wait for the client's close_notify, which serves no
+    /// purpose. The close is deferred over TLS: its handler does not support being closed from below while it passes on
+    /// bytes.
     private func closeSocket(_ context: ChannelHandlerContext) {
         guard settings.tls != nil else { return context.close(promise: nil) }
         let core = NIOLoopBound(context.channel._channelCore, eventLoop: context.eventLoop)

@@ -3,26 +3,27 @@ internal import HTTP1
 internal import NIOCore
 internal import NIOSSL
 
-/// The deadlines of a connection, and the ways to end it.
+/// The deadlines of a connection, and how it is closed.
 extension HTTP1ServerCodec {
-    /// How long a connection that has nothing more for its client may last, whatever keeps it from being closed.
+    /// The longest time that a connection may stay open once the gateway has nothing more to send.
     static let farewell = TimeAmount.seconds(2)
 
-    /// About how long a response's head is, and how much must have been written to look what of it waits.
+    /// The approximate size of a response's head, and the number of written bytes after which the channel's unsent
+    /// bytes are checked.
     private static let headSize = 256
     private static let bytesWorthLooking = 4096
 
-    /// How long a connection on which nothing happens remembers what its requests had in common.
+    /// How long an idle connection keeps the cached fields of its previous requests.
     var briefWait: TimeAmount { min(.seconds(2), settings.keepAliveTimeout) }
 
-    /// The connection waits for the next request.
+    /// Begins to wait for the next request.
     func keepAlive() {
         deadline = connections.now + (parser.remembers ? briefWait : settings.keepAliveTimeout)
     }
 
     func responseWaits() -> Bool {
         bytesSinceLook += Self.headSize
-        // Asking the channel costs more than sending a small response. Waiting bytes may also belong to the next
+        // Querying the channel costs more than sending a small response. Unsent bytes may also belong to the next
         // response.
         guard bytesSinceLook >= Self.bytesWorthLooking, let context, outstanding?.responseHasBegun != true else {
             return false
@@ -40,7 +41,7 @@ extension HTTP1ServerCodec {
         guard deadline <= now else { return }
         switch reading {
         case _ where slowReader.hasUnsentResponse && outstanding == nil && isBetweenRequests:
-            // The time is the slow reader's.
+            // The slow reader's deadline applies.
             deadline = .distantFuture
         case .discarding:
             breakOff()
@@ -51,33 +52,33 @@ extension HTTP1ServerCodec {
                 parser.forget()
                 deadline = deadline + (settings.keepAliveTimeout - briefWait)
             } else if slowReader.responseHasEnded(context.channel, at: now) {
-                // So little of it that nobody looked.
+                // The response was too small for an earlier check.
                 deadline = .distantFuture
             } else {
                 endIdle(context)
             }
         case .body where !isReading:
-            // It is the service that is slow. The client's time begins when it is read from again.
+            // The service is slow, not the client. The client's time begins when reading resumes.
             deadline = connections.now + settings.bodyIdleTimeout
         case .head, .body:
             fail(.requestTimeout, context)
         }
     }
 
-    /// - Returns: whether the client takes enough.
+    /// - Returns: whether the client takes its response fast enough.
     private func lookAtReader(_ context: ChannelHandlerContext) -> Bool {
         switch slowReader.look(at: context.channel, at: connections.now) {
         case .stuck: return false
         case .waiting: return true
         case .sent:
             exchanges?.responseHasLeft()
-            // From now on the client may think about its next request, or has the end of ours to see.
+            // From now on the connection waits for the client's next request, or for the client to close it.
             if isBetweenRequests, outstanding == nil, lingering.deadline == .distantFuture { keepAlive() }
             return true
         }
     }
 
-    /// Whether nothing of a request has come behind the last one.
+    /// Whether no byte of another request has arrived.
     private var isBetweenRequests: Bool {
         switch reading {
         case .head: !parser.isInHead && input.readableBytes == 0
@@ -86,7 +87,7 @@ extension HTTP1ServerCodec {
         }
     }
 
-    /// Between two requests, or before the first, when the last response has left.
+    /// Set between two requests or before the first, if the last response has been sent entirely.
     var idleSince: NIODeadline? {
         guard case .head = reading, outstanding == nil, !parser.isInHead, input.readableBytes == 0, !isDraining,
             let context, SlowReader.unsentBytes(of: context.channel) == 0
@@ -98,8 +99,8 @@ extension HTTP1ServerCodec {
         if let context { endIdle(context) }
     }
 
-    /// Ends a connection on which nothing is outstanding. TLS waits for the client's goodbye: from now on no request is
-    /// taken, which nobody could be answered, and the connection is no longer idle.
+    /// Closes a connection on which nothing is outstanding. TLS waits for the client's close_notify: from now on no
+    /// request is accepted, since it could not be answered, and the connection no longer counts as idle.
     private func endIdle(_ context: ChannelHandlerContext) {
         reading = .discarding
         deadline = connections.now + Self.farewell
@@ -121,12 +122,12 @@ extension HTTP1ServerCodec {
         if !closeTunnel() { breakOff() }
     }
 
-    /// Ends the connection with a TCP reset, and over TLS without a goodbye. Not at once: the TLS handler does not
-    /// expect to be closed from below while it passes on bytes.
+    /// Closes the connection with a TCP reset, and over TLS without a close_notify. The reset is deferred: the TLS
+    /// handler does not support being closed from below while it passes on bytes.
     func reset(_ context: ChannelHandlerContext) {
         context.eventLoop.assumeIsolated().execute {
             guard let context = self.context else { return }
-            // A socket that refuses this has closed already.
+            // The option fails only if the socket is already closed.
             _ = (context.channel as? any SocketOptionProvider)?.setSoLinger(linger(l_onoff: 1, l_linger: 0))
             let tls = try? context.pipeline.syncOperations.context(handlerType: NIOSSLServerHandler.self)
             (tls ?? context).close(promise: nil)

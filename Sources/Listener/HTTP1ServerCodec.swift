@@ -3,11 +3,11 @@ internal import HTTPTypes
 internal import NIOCore
 internal import Pipeline
 
-/// HTTP/1.1 on one connection: bytes to request parts, response parts to bytes, one request at a time.
+/// The HTTP/1.1 codec of one connection: bytes to request parts, response parts to bytes, one request at a time.
 ///
-/// It is the project's own and not SwiftNIO's, for two reasons measured on this data path: a strict reading
-/// needs the raw bytes (SwiftNIO's parser takes bare line feeds and folded lines), and building
-/// swift-http-types values straight from them saves a conversion for each message.
+/// It replaces SwiftNIO's codec for two reasons measured on this data path: strict parsing needs the raw bytes
+/// (SwiftNIO's parser accepts bare line feeds and folded lines), and building swift-http-types values directly from
+/// them saves a conversion for each message.
 final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnection {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = Never
@@ -16,9 +16,9 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
     enum Reading {
         case head
         case body(BodyDecoder)
-        /// Input is read and thrown away until the client has seen the last response and closes.
+        /// Input is discarded until the client has seen the last response and closes.
         case discarding
-        /// Input is passed on as it comes: the connection speaks HTTP no more.
+        /// Input is passed on unchanged: the connection no longer speaks HTTP.
         case tunnel
     }
 
@@ -27,40 +27,40 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
     var parser: RequestHeadParser
     private let output = HTTP1ResponseOutput()
     var reading = Reading.head
-    /// The request that is being answered.
+    /// The request whose response is outstanding; nil if there is none.
     var outstanding: OutstandingRequest?
     var input = ByteBuffer()
     private var isDecoding = false
     var isDraining = false
     var readIsPending = false
-    /// Whether the client's bytes are awaited. They are not while the service wants no more of a body.
+    /// Whether the gateway waits for the client's bytes; false while the service has paused a body.
     var isReading = false
-    /// Whether so many responses wait for the client that no further request is begun: a client that sends requests and
-    /// reads nothing must not have all responses stored.
+    /// Whether no further request is begun because too many response bytes wait for the client: a client that sends
+    /// requests and reads nothing must not make the gateway buffer all responses.
     private var isBlocked = false
-    /// A read may bring thousands of requests that the gateway answers itself, without a wait: after so many of them
-    /// all others of the event loop have their turn.
+    /// The most requests begun in one turn of the event loop. One read may contain thousands of requests that the
+    /// gateway answers at once; after this number, other connections get their turn.
     private static let mostRequestsInTurn = 32
     private var requestsInTurn = 0
-    /// Whether no request is begun until the others have had their turn.
+    /// Whether no request is begun until the other connections have had their turn.
     private var hasYielded = false
     var context: ChannelHandlerContext?
     var exchanges: ExchangeHandler?
-    /// About how much was written since the channel was last asked what waits in it.
+    /// The approximate number of bytes written since the channel's unsent bytes were last checked.
     var bytesSinceLook = 0
-    /// A tunnel has been told to close.
+    /// Whether the tunnel has been asked to close.
     var hasReportedTunnel = false
-    /// The client has ended its half of a tunnel.
+    /// Whether the client has closed its half of a tunnel.
     var hasInputEnded = false
 
     var setIndex = -1
     var nextDeadline: NIODeadline { min(deadline, slowReader.deadline, rate.deadline, lingering.deadline) }
-    /// For what is to come from the client.
+    /// The deadline for the client's next bytes.
     var deadline = NIODeadline.distantFuture
     var slowReader: SlowReader
-    /// Of the head or the body that is coming.
-    var rate: LeastRate
-    /// Input is read and discarded; the gateway's side has ended.
+    /// The minimum rate of the current request's head or body.
+    var rate: MinimumRate
+    /// The time limit for reading and discarding input after the gateway has closed its side.
     var lingering = Lingering()
 
     init(_ settings: ListenerSettings, scheme: String, connections: ConnectionSet) {
@@ -68,7 +68,7 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
         self.connections = connections
         self.parser = RequestHeadParser(limits: settings.head, scheme: scheme)
         self.slowReader = SlowReader(settings)
-        self.rate = LeastRate(settings.leastRate, grace: settings.leastRateGrace)
+        self.rate = MinimumRate(settings.minimumRate, grace: settings.minimumRateGrace)
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
@@ -97,7 +97,7 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
         if input.readableBytes == 0 {
             input = bytes
         } else {
-            // Else a client whose every packet ends within a chunk's line would have all it sends kept.
+            // Otherwise a client whose packets all end within a chunk's line would have all its bytes retained.
             input.discardReadBytes()
             input.writeBuffer(&bytes)
         }
@@ -108,7 +108,7 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
         endOfInput(context)
     }
 
-    /// All input there is has been passed on.
+    /// Called when all available input has been passed on.
     func endOfInput(_ context: ChannelHandlerContext) {
         context.fireChannelReadComplete()
         // By now the service has seen the head, and has not refused the request.
@@ -141,7 +141,7 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
             return passThrough(context)
         case .head:
             guard !isBlocked, !hasYielded else { return false }
-            // One request at a time: the next one waits until this one is answered.
+            // One request at a time: the next one waits until this one has its response.
             guard outstanding == nil, let head = try parser.next(from: &input) else {
                 if outstanding == nil { awaitHead() }
                 return false
@@ -213,7 +213,7 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
         exchanges?.receive(.end)
     }
 
-    /// Nothing on this connection can be trusted any more: answer if that is still possible, and close.
+    /// Ends a connection whose input is no longer trustworthy: sends an error response if still possible, and closes.
     func fail(_ fault: ListenerFault, _ context: ChannelHandlerContext) {
         input = ByteBuffer()
         reading = .discarding
@@ -230,9 +230,9 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
     // MARK: Backpressure
 
     func read(context: ChannelHandlerContext) {
-        // A client that sends further requests before it has this response waits in its own kernel. The rest of the
-        // present request's body, such as half a chunk's size, needs the bytes that follow.
-        // While requests are decoded it is not known yet which of them will have to wait.
+        // While a response is outstanding, further requests stay in the kernel's receive buffer, so that TCP slows down
+        // the client. The rest of the current request's body, such as half a chunk size, needs the bytes that follow.
+        // During decoding it is not yet known which requests will have to wait.
         if isDecoding || hasBytesToWait { readIsPending = true } else { awaitBytes(context) }
     }
 
@@ -242,7 +242,7 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
         awaitBytes(context)
     }
 
-    /// Whether the next request has begun to come before its turn. With each further read more of them would be stored.
+    /// Whether bytes of a request that must wait have arrived. Each further read would buffer more of them.
     private var hasBytesToWait: Bool {
         guard case .head = reading else { return false }
         return (outstanding != nil || isBlocked || hasYielded) && input.readableBytes > 0
@@ -260,14 +260,14 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
         isBlocked = !context.channel.isWritable
         context.fireChannelWritabilityChanged()
         guard outstanding == nil, case .head = reading else { return }
-        // Over TLS a response reaches the channel when it is flushed, and by then the next request is awaited.
+        // Over TLS a response reaches the channel when it is flushed, after the wait for the next request has begun.
         guard !isBlocked else { return awaitReader() }
         keepAlive()
         headDeadlineIsSet = false
         nextRequest(context)
     }
 
-    /// No request is begun before the client has taken more of its responses. Its time is the slow reader's.
+    /// Begins no further request until the client has taken more of its responses. The slow reader's deadline applies.
     private func awaitReader() {
         deadline = .distantFuture
         rate.end()
@@ -307,8 +307,8 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
     }
 
     private func beginResponse() -> OutstandingRequest? {
-        // Body parts that follow the response's head are a conversation and not an upload. They may pause as long as an
-        // idle body may.
+        // Body parts after the response's head are a bidirectional exchange, not an upload. Pauses up to the body's
+        // idle timeout are allowed.
         rate.end()
         outstanding?.beginResponse()
         return outstanding
@@ -332,9 +332,10 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
         if let context { read(context: context) }
     }
 
-    /// A body without chunks and length would seem to end with an orderly close, and is reset. Of any other response the
-    /// client gets what there is: one that gets nothing takes its connection for a stale one, and sends a POST again.
-    /// Of a WebSocket the last bytes may be the backend's Close frame.
+    /// Breaks off a response. A body without chunks or length would seem complete after an orderly close, so its
+    /// connection is reset. For any other response, the bytes so far are sent: a client that receives nothing may take
+    /// its connection for a stale one and repeat a POST. The last bytes of a WebSocket may be the backend's Close
+    /// frame.
     func breakOff() {
         guard let context else { return }
         if isTunnel || !output.isUntilClose { flush(context: context) }
@@ -367,7 +368,7 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
         guard !isBlocked else { return awaitReader() }
         if !isDecoding, input.readableBytes > 0 {
             decode(context)
-            // No read brought this request, so none ends it either.
+            // This request did not come with a read, so no read completion follows it.
             endOfInput(context)
         }
         if !isDecoding { resumeReading(context) }

@@ -4,17 +4,17 @@ internal import Pipeline
 package import Sockets
 internal import Synchronization
 
-/// A bound address and the connections that came to it.
+/// A bound address and its accepted connections.
 package final class HTTPListener: Sendable {
     private let sets: [ObjectIdentifier: NIOLoopBound<ConnectionSet>]
     private let socket: NIOLoopBound<ListeningSocket>
-    /// The address really bound, which tells the port when 0 was asked for.
+    /// The bound address, with the actual port if port 0 was requested.
     package let localAddress: SocketAddress
-    private let rules: ListenerRules
+    private let rules: CurrentListenerSettings
 
     private init(
         sets: [ObjectIdentifier: NIOLoopBound<ConnectionSet>], socket: NIOLoopBound<ListeningSocket>,
-        localAddress: SocketAddress, rules: ListenerRules
+        localAddress: SocketAddress, rules: CurrentListenerSettings
     ) {
         self.sets = sets
         self.socket = socket
@@ -22,12 +22,13 @@ package final class HTTPListener: Sendable {
         self.rules = rules
     }
 
-    /// Binds and begins to accept.
+    /// Binds the address and begins to accept connections.
     ///
     /// - Parameters:
-    ///   - accepts: false: clients connect, but wait for ``startAccepting()``.
-    ///   - service: gives each event loop its service; called on that loop for each connection.
-    /// - Throws: what binding throws, such as an address in use.
+    ///   - accepts: false: clients can connect, but are not served before ``startAccepting()``.
+    ///   - service: returns the service of an event loop; called on that loop, for each connection, and for each one
+    ///     closed to free descriptors.
+    /// - Throws: an error of the system if the address cannot be bound, for example because it is in use.
     package static func bind(
         _ settings: ListenerSettings, group: SocketEventLoopGroup, accepts: Bool = true,
         service: @escaping @Sendable (any EventLoop) -> any RequestService
@@ -39,7 +40,7 @@ package final class HTTPListener: Sendable {
             }.get()
         }
         let accepted = sets
-        let rules = ListenerRules(settings)
+        let rules = CurrentListenerSettings(settings)
         let admission = ConnectionAdmission(Array(sets.values))
         let (socket, address) = try await ListeningSocket.bind(host: settings.host, port: settings.port, group: group) {
             AcceptPause(reserve: settings.descriptorReserve) {
@@ -59,15 +60,15 @@ package final class HTTPListener: Sendable {
         return listener
     }
 
-    /// Lets connections accepted from now on have these settings, but for the address; open ones keep theirs.
+    /// Applies settings to connections accepted from now on, except for the address. Open connections keep theirs.
     package func use(_ settings: ListenerSettings) { rules.use(settings) }
 
     package func startAccepting() {
         socket.eventLoop.execute { [socket] in socket.value.startAccepting() }
     }
 
-    /// Stops accepting, lets what is in flight finish, and after `grace` closes the rest: WebSockets with a Close
-    /// frame, for which they get ``closing``.
+    /// Stops accepting, lets outstanding requests finish, and closes the remaining connections after `grace`.
+    /// WebSockets get a Close frame, and ``closing`` for their closing handshake.
     package func drain(grace: TimeAmount) async {
         let closed = socket.eventLoop.submit { [socket] in socket.value.close() }
         try? await closed.get()
@@ -76,7 +77,8 @@ package final class HTTPListener: Sendable {
         }
     }
 
-    /// Closes after `grace` all connections that are left of a ``drain(grace:)`` under way, whose own time may be longer.
+    /// Closes, after `grace`, all remaining connections of a ``drain(grace:)`` in progress, even if its own time is
+    /// longer.
     package func closeAll(after grace: TimeAmount) {
         for set in sets.values { Self.closeAll(set, after: grace) }
     }
@@ -101,14 +103,14 @@ package final class HTTPListener: Sendable {
     }
 }
 
-/// A connection that was just accepted. Futures are made only where another event loop is asked.
+/// A connection that was just accepted. A future is created only if another event loop must be asked.
 private struct Accept {
     let channel: any Channel
     let address: IPAddress?
     let pipeline: ConnectionPipeline
 
     /// - Precondition: on the channel's event loop.
-    /// - Returns: nil when it is decided whether the connection is let in.
+    /// - Returns: nil if the connection was admitted or refused at once.
     func run() throws -> EventLoopFuture<Void>? {
         let (settings, service) = (pipeline.settings, pipeline.service)
         let admission = pipeline.admission.admit(channel, from: address, settings, own: pipeline.connections) {
@@ -136,12 +138,12 @@ private struct Accept {
     private func turnAway(_ refusal: ConnectionRefusal) throws {
         pipeline.service.refuseConnection(refusal, peer: address?.description ?? "unknown")
         guard pipeline.settings.tls == nil else { throw ChannelError.eof }
-        try channel.pipeline.syncOperations.addHandler(TurnAwayHandler())
+        try channel.pipeline.syncOperations.addHandler(RejectionHandler())
     }
 }
 
 /// The settings for connections accepted from now on.
-private final class ListenerRules: Sendable {
+private final class CurrentListenerSettings: Sendable {
     private let settings: Locked<ListenerSettings>
 
     init(_ settings: ListenerSettings) {
@@ -153,8 +155,8 @@ private final class ListenerRules: Sendable {
     func use(_ settings: ListenerSettings) { self.settings.withLock { $0 = settings } }
 }
 
-/// Says 503 in the fewest bytes, and closes.
-private final class TurnAwayHandler: ChannelInboundHandler {
+/// Sends a minimal 503 response and closes the connection.
+private final class RejectionHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 

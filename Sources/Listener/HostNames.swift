@@ -1,15 +1,16 @@
 internal import Encoding
 internal import Pipeline
 
-/// The hosts that a listener serves requests for, whatever their port.
+/// The hosts that a listener serves, regardless of the port.
 package struct HostNames: Sendable, Equatable {
     /// In lower case.
     private var names: [String] = []
-    /// The part behind the `*`, such as `.example.com`.
+    /// The parts after the `*`, such as `.example.com`.
     private var suffixes: [String] = []
     private var addresses: [IPAddress] = []
 
-    /// - Parameter names: host names, `*.example.com` for every name with one label more, and IP addresses.
+    /// - Parameter names: host names in lower case, wildcards such as `*.example.com`, which match exactly one label,
+    ///   and IP addresses.
     package init(_ names: [String]) {
         for name in names {
             if let address = IPAddress(name) {
@@ -22,10 +23,10 @@ package struct HostNames: Sendable, Equatable {
         }
     }
 
-    /// Whether a request with this authority (`host`, `host:port`) is for one of them. Case and dots at the end make no
-    /// difference. No list is so long that another lookup than one after the other were worth its cost.
+    /// Returns whether the host of an authority (`host`, `host:port`) is one of them. Case and trailing dots are
+    /// ignored. The lists are too short for anything faster than a linear search.
     ///
-    /// - Precondition: `authority` is a valid one.
+    /// - Precondition: `authority` is valid.
     func contains(_ authority: String) -> Bool {
         let bytes = authority.utf8.span
         guard let first = bytes.isEmpty ? nil : bytes[0] else { return false }
@@ -46,7 +47,7 @@ package struct HostNames: Sendable, Equatable {
         return addresses.contains(address)
     }
 
-    /// Whether `text`, which is in lower case, stands there in any case.
+    /// Returns whether `bytes` contain `text`, which is in lower case, at `start`, ignoring case.
     private static func matches(_ bytes: borrowing Span<UInt8>, _ text: String, at start: Int) -> Bool {
         let text = text.utf8.span
         for index in text.indices {

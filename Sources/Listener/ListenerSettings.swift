@@ -7,40 +7,44 @@ package struct ListenerSettings: Sendable {
     package var host: String
     package var port: Int
     package var head: HeadLimits
-    /// For a PROXY header, and then for a TLS handshake.
+    /// The time limit for a PROXY header, and again for a TLS handshake.
     package var handshakeTimeout: TimeAmount
-    /// From a request's first byte to the end of its head.
+    /// The time limit from a request's first byte to the end of its head.
     package var headTimeout: TimeAmount
-    /// Between two parts of a request's body.
+    /// The longest pause between two parts of a request's body, and the longest time without progress while a client
+    /// takes a response.
     package var bodyIdleTimeout: TimeAmount
-    /// Between a response and the next request, and from accept to the first byte.
+    /// The longest time between a response and the next request, and from accept to the first byte.
     package var keepAliveTimeout: TimeAmount
-    /// Connections open at once; one more is told 503 and closed.
+    /// The most open connections. Beyond the limit, a new connection causes the one that has been idle longest to be
+    /// closed. If none is idle, the new one gets 503, or is closed if the listener uses TLS.
     package var connections: Int
-    /// Those of one client's address, of IPv6 of a /64; one more is treated the same.
+    /// The most open connections of one client address (IPv6: /64). Further ones get 503, or are closed if they use TLS
+    /// or began with a PROXY header. No idle connection is closed for them.
     package var connectionsPerAddress: Int
-    /// The file descriptors that its connections leave to others, of a limit of 1024 or more.
+    /// The file descriptors that client connections leave free. Below an `RLIMIT_NOFILE` of 1024 the reserve shrinks in
+    /// proportion.
     package var descriptorReserve = 256
-    /// The peers that are not counted by address: proxies that many clients are behind.
+    /// Proxies with many clients; their addresses are not counted.
     package var trustedProxies: [IPNetwork]
-    /// Bytes a second that heads and bodies must come with; 0: at any rate.
-    package var leastRate: Int
-    /// For how long one may come slower, or not at all.
-    package var leastRateGrace: TimeAmount
-    /// Peers whose connections begin with a PROXY header, which says who the client is.
+    /// The minimum rate of heads and bodies in bytes per second; 0: none.
+    package var minimumRate: Int
+    /// The time for which a client may be slower than the minimum rate, or silent.
+    package var minimumRateGrace: TimeAmount
+    /// Peers whose connections begin with a PROXY header, which names the client.
     package var proxies: [IPNetwork]
     /// The hosts that requests may name; nil: any.
     package var serverNames: HostNames?
-    /// The port that requests without TLS are redirected to, for https; nil: they are served.
+    /// The port for redirects of requests without TLS to https; nil: requests are not redirected.
     package var httpsPort: Int?
-    /// The proxies whose questions the requests are; nil: they are served.
+    /// The external authorization that this listener provides; nil: requests are proxied.
     package var authorization: ExternalAuthorization?
-    /// The challenges that are answered before anything else; nil: none is.
+    /// The ACME challenges, answered before any other processing; nil: none.
     package var challenges: PendingChallenges?
-    /// Nil: the listener speaks without TLS.
+    /// The TLS configuration; nil: no TLS.
     package var tls: ListenerTLS?
-    /// Nil: only HTTP/1.1 is spoken. Else HTTP/2 as well: negotiated over TLS, else with clients that begin with its
-    /// preface.
+    /// The limits of HTTP/2; nil: HTTP/1.1 only. HTTP/2 is negotiated by ALPN over TLS, and detected by its preface
+    /// without TLS.
     package var http2: HTTP2Limits?
 
     package init(
@@ -48,7 +52,7 @@ package struct ListenerSettings: Sendable {
         handshakeTimeout: TimeAmount = .seconds(10), headTimeout: TimeAmount = .seconds(10),
         bodyIdleTimeout: TimeAmount = .seconds(30), keepAliveTimeout: TimeAmount = .seconds(75),
         connections: Int = 10_000, connectionsPerAddress: Int = .max, trustedProxies: [IPNetwork] = [],
-        leastRate: Int = 0, leastRateGrace: TimeAmount = .seconds(30), proxies: [IPNetwork] = [],
+        minimumRate: Int = 0, minimumRateGrace: TimeAmount = .seconds(30), proxies: [IPNetwork] = [],
         serverNames: HostNames? = nil, httpsPort: Int? = nil, authorization: ExternalAuthorization? = nil,
         challenges: PendingChallenges? = nil, tls: ListenerTLS? = nil, http2: HTTP2Limits? = nil
     ) {
@@ -62,8 +66,8 @@ package struct ListenerSettings: Sendable {
         self.connections = connections
         self.connectionsPerAddress = connectionsPerAddress
         self.trustedProxies = trustedProxies
-        self.leastRate = leastRate
-        self.leastRateGrace = leastRateGrace
+        self.minimumRate = minimumRate
+        self.minimumRateGrace = minimumRateGrace
         self.proxies = proxies
         self.serverNames = serverNames
         self.httpsPort = httpsPort
@@ -80,20 +84,20 @@ extension ListenerSettings {
         !proxies.isEmpty && proxies.contains { $0.contains(address) }
     }
 
-    /// Where an address is counted; nil for a trusted proxy, which stands for many.
-    func slots(of address: IPAddress) -> AddressSlots? {
+    /// Returns the counters of an address; nil for a trusted proxy, which stands for many clients.
+    func slots(of address: IPAddress) -> AddressCounters? {
         guard trustedProxies.isEmpty || !trustedProxies.contains(where: { $0.contains(address) }) else { return nil }
-        return AddressSlots(of: address)
+        return AddressCounters(of: address)
     }
 }
 
-/// Why a listener itself refuses a request.
+/// The reason for which the listener itself refuses a request.
 package enum ListenerFault: Error, Equatable, Sendable {
-    /// The bytes are not the HTTP/1.1 that is accepted here.
+    /// The request is malformed, too large or not supported.
     case http(HTTP1Fault)
-    /// The head or the body did not come in time.
+    /// The head or the body did not arrive in time.
     case requestTimeout
-    /// The head or the body came slower than at the least rate.
+    /// The head or the body was slower than the minimum rate.
     case requestTooSlow
 
     /// The reason code for logs and metrics.

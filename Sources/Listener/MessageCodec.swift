@@ -18,46 +18,45 @@ enum ResponsePart {
     case end(HTTPFields?)
 }
 
-/// The handler right below an ``ExchangeHandler``: the messages of one connection or stream, into wire form and out of
-/// it.
+/// The codec directly below an ``ExchangeHandler``: decodes and encodes the messages of one connection or stream.
 ///
-/// The two call each other directly. SwiftNIO's own way from one handler to the next puts every part of a message into
-/// a box and casts it out of it again, about 2 % of a proxied request's CPU.
+/// The two call each other directly. Passing each part through SwiftNIO's pipeline would box and cast it, which costs
+/// about 2 % of a proxied request's CPU.
 protocol MessageCodec: AnyObject {
-    /// Takes the parts of requests. Let go when the channel is done with.
+    /// The receiver of the request parts; nil once the channel or stream has closed.
     var exchanges: ExchangeHandler? { get set }
 
-    /// Takes a part of the response; the channel's next flush sends it.
+    /// Writes a part of the response; the next flush sends it.
     func write(_ part: ResponsePart)
 
     /// Sends what was written.
     func flush()
 
-    /// A response has ended: sends what was written, and then has ``ExchangeHandler/settle()`` called.
+    /// Flushes a response that has ended, and then makes the handler's ``ExchangeHandler/settle()`` run.
     func flushEnded()
 
-    /// The service wants the client's bytes again, after ``ExchangeHandler/wantsBody()`` said no.
+    /// Resumes reading after ``ExchangeHandler/wantsBody()`` has returned false.
     func resume()
 
-    /// Ends the connection or stream, so that the client sees an error.
+    /// Aborts the connection or stream, so that the client sees an error.
     func breakOff()
 
-    /// A response has ended and was flushed.
+    /// Called after the flush of a response that has ended.
     ///
-    /// - Returns: whether the client has not taken all of it. ``ExchangeHandler/responseHasLeft()`` is called when it
-    ///   has; it may also go with the channel.
+    /// - Returns: whether the client has not taken all of it. If so, ``ExchangeHandler/responseHasLeft()`` is called
+    ///   when it has, or when the channel closes.
     func responseWaits() -> Bool
 
-    /// Of the request that is being received.
+    /// The HTTP version of the current request.
     var httpVersion: ClientProtocol.HTTPVersion { get }
 
-    /// Whether a response's head goes out as lines, so that these are the cheapest form to have it in.
+    /// Whether ``writeHead(_:_:requestID:closes:)`` is the cheapest form for a response's head.
     var sendsLines: Bool { get }
 
-    /// Takes a response's head in that form.
+    /// Writes a response's head from field lines.
     ///
     /// - Parameters:
-    ///   - requestID: for `X-Request-Id`.
-    ///   - closes: whether the connection is of no more use afterwards.
+    ///   - requestID: the value of `X-Request-Id`.
+    ///   - closes: whether the connection must close after the response.
     func writeHead(_ status: HTTPResponse.Status, _ lines: EndToEndLines, requestID: String, closes: Bool)
 }

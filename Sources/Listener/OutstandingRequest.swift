@@ -1,18 +1,18 @@
 internal import HTTP1
 internal import HTTPTypes
 
-/// The request that an HTTP/1.1 connection is answering, as far as its response depends on it.
+/// The properties of an HTTP/1.1 connection's current request that determine its response.
 struct OutstandingRequest {
     let isHead: Bool
     let minorVersion: Int
-    /// Whether the connection may go on afterwards.
+    /// Whether the connection may stay open afterwards.
     private(set) var keepAlive: Bool
-    /// The client waits for 100 (RFC 9110 §10.1.1).
+    /// Whether the client waits for 100 (Continue) (RFC 9110 §10.1.1).
     var continueIsDue: Bool
     var requestIsComplete: Bool
     private(set) var responseHasBegun = false
 
-    /// - Parameter isLast: whether the connection closes behind it, whatever the client asks for.
+    /// - Parameter isLast: whether the connection closes after this request, regardless of the client's wish.
     init(_ head: RequestHead, isLast: Bool) {
         isHead = head.request.method == .head
         minorVersion = head.minorVersion
@@ -29,16 +29,16 @@ struct OutstandingRequest {
         requestIsComplete = true
     }
 
-    /// One that could not be read: all that is left is to say so.
+    /// Returns a request that could not be read, for the error response.
     ///
-    /// - Parameter toHead: whether it is known to be a HEAD request, to which no response has a body (RFC 9110 §9.3.2).
+    /// - Parameter toHead: whether it is known to be a HEAD request, whose responses have no body (RFC 9110 §9.3.2).
     static func unreadable(toHead: Bool) -> OutstandingRequest { OutstandingRequest(unreadableToHead: toHead) }
 
     mutating func beginResponse() {
         responseHasBegun = true
         continueIsDue = false
-        // The rest of the request would have to be read before the next one. `Connection: close` shows the client that
-        // it need not send it.
+        // The rest of the request would have to be read before the next one. `Connection: close` tells the client not
+        // to send it.
         if !requestIsComplete { keepAlive = false }
     }
 }

@@ -1,24 +1,24 @@
 internal import NIOCore
 internal import NIOTLS
 
-/// The HTTP version that a connection turned out to speak.
+/// The HTTP version of a connection.
 enum WireProtocol { case http1, http2 }
 
-/// Waits until a connection shows which HTTP it speaks, then makes room for what speaks it: over TLS the
-/// negotiated protocol tells (RFC 7301), else whether the first bytes are HTTP/2's preface (RFC 9113 §3.3).
+/// Detects the HTTP version of a connection and then replaces itself with its handlers. Over TLS, ALPN selects the
+/// version (RFC 7301); otherwise HTTP/2 is recognized by its preface (RFC 9113 §3.3).
 final class ProtocolSelector: ChannelInboundHandler, RemovableChannelHandler, TimedConnection {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
 
     private static let preface = ByteBuffer(staticString: "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
 
-    /// Nil where no TLS is spoken.
+    /// The start of the TLS handshake; nil without TLS.
     private let handshake: HandshakeStart?
     private let deadline: NIODeadline?
     private let settings: ListenerSettings
     private let connections: ConnectionSet
     private let refused: (ConnectionRefusal) -> Void
-    /// Adds the protocol's handlers behind this one.
+    /// Adds the protocol's handlers after this one.
     private let install: (WireProtocol, ChannelHandlerContext) throws -> Void
     private var input = ByteBuffer()
     private var isSelected = false
@@ -29,8 +29,8 @@ final class ProtocolSelector: ChannelInboundHandler, RemovableChannelHandler, Ti
     private(set) var nextDeadline = NIODeadline.distantFuture
 
     /// - Parameters:
-    ///   - handshake: what TLS, before this handler, began with.
-    ///   - deadline: of a handshake that has begun; nil: its time begins with this handler.
+    ///   - handshake: the handler before TLS that detects the client's first bytes; nil without TLS.
+    ///   - deadline: the deadline of a handshake that has begun; nil: its time begins with this handler.
     init(
         after handshake: HandshakeStart?, until deadline: NIODeadline?, settings: ListenerSettings,
         connections: ConnectionSet, refused: @escaping (ConnectionRefusal) -> Void,
@@ -48,7 +48,7 @@ final class ProtocolSelector: ChannelInboundHandler, RemovableChannelHandler, Ti
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
-        // A handshake is owed at once; a plain connection may be opened ahead of its first request.
+        // A TLS client must begin the handshake at once. A plain connection may be opened ahead of its first request.
         nextDeadline =
             deadline ?? connections.now + (isTLS ? settings.handshakeTimeout : settings.keepAliveTimeout)
         connections.insert(self)
@@ -127,12 +127,12 @@ final class ProtocolSelector: ChannelInboundHandler, RemovableChannelHandler, Ti
         } else if input.readableBytes == 0 {
             close(context)
         } else {
-            // Half a preface is no HTTP/2; HTTP/1.1 has an answer for it.
+            // An incomplete preface is not HTTP/2. The HTTP/1.1 codec sends an error response.
             select(.http1, context)
         }
     }
 
-    /// A plain connection that has not sent anything yet.
+    /// Set for a plain connection that has not sent anything yet.
     var idleSince: NIODeadline? {
         isTLS || isSelected || input.readableBytes > 0 ? nil : nextDeadline - settings.keepAliveTimeout
     }

@@ -3,7 +3,7 @@ package import HTTPTypes
 package import NIOCore
 package import Pipeline
 
-/// How much body a request announces.
+/// The body that a request announces.
 package enum RequestBody: Equatable, Sendable {
     case none
     case length(Int)
@@ -11,83 +11,84 @@ package enum RequestBody: Equatable, Sendable {
     case unknownLength
 }
 
-/// A request as its connection hands it on: head complete, body still to come.
+/// A request as its connection passes it on, with a complete head and the body still to come.
 package struct InboundRequest {
     package var head: HTTPRequest
     package var body: RequestBody
-    /// The client's address, without port: the connection's peer, or who a trusted proxy says that it serves.
+    /// The client's address, without port: the connection's peer, or the address that a trusted proxy names.
     package var peer: String
-    /// Where that address is counted; nil for one that is not known, or that many clients are behind.
-    package var peerSlots: AddressSlots?
+    /// The counters of that address; nil if it is unknown, or is a proxy's with many clients.
+    package var peerCounters: AddressCounters?
     package var receivedAt: NIODeadline
-    /// Whether it names a host that the listener does not serve.
+    /// Whether the request names a host that the listener does not serve.
     package var isMisdirected = false
-    /// The port that its listener redirects to, for https; nil: it serves.
+    /// The port for the listener's redirects to https; nil: requests are not redirected.
     package var httpsPort: Int?
-    /// The proxy's question that it is; nil: it is to be served.
+    /// The external authorization that decides this request; nil: the request is proxied.
     package var authorization: ExternalAuthorization?
-    package var spoken = ClientProtocol()
-    /// The response to a pending challenge of an ACME directory, which nothing else has a say in.
+    package var clientProtocol = ClientProtocol()
+    /// The response to a pending ACME challenge, which is sent before the routes are consulted.
     package var challengeResponse: String?
 }
 
-/// Why a connection was not let in.
+/// The reason for which a connection was refused.
 package enum ConnectionRefusal: String, CaseIterable, Sendable {
-    /// The listener has as many as it may.
+    /// The listener's limit is reached.
     case limit = "connection-limit"
-    /// The client's address has as many as it may.
+    /// The limit of the client's address is reached.
     case addressLimit = "address-limit"
-    /// A proxy's connection did not begin with a PROXY header that can be believed.
+    /// A proxy's connection did not begin with a valid PROXY header.
     case proxyHeaderMalformed = "proxy-header-malformed"
     case proxyHeaderTimeout = "proxy-header-timeout"
-    /// A TLS handshake that was begun did not succeed, or none came to its end in time.
+    /// A TLS handshake that had begun failed, or none was completed in time.
     case handshakeFailed = "handshake-failed"
 }
 
-/// Answers requests on one event loop.
+/// The service that responds to requests on one event loop.
 package protocol RequestService: AnyObject {
-    /// Takes a request. The parts after the head go to the returned sink.
+    /// Begins a request. The parts after its head go to the returned sink.
     func begin(_ request: consuming InboundRequest, _ writer: consuming ResponseWriter) -> any ExchangeSink
 
-    /// The response to bytes that never became a request. Writes the log line of it.
+    /// Returns the response to bytes that did not become a request, and writes its log line.
     func refuse(_ fault: ListenerFault, peer: String) -> (HTTPResponse, ByteBuffer)
 
-    /// A connection was closed before it could carry a request.
+    /// Called when a connection is closed before it could carry a request.
     func refuseConnection(_ refusal: ConnectionRefusal, peer: String)
 
-    /// A client's HTTP/2 connection was ended for an error of the client's.
+    /// Called when an HTTP/2 connection is ended with an error.
     func connectionFailed(_ error: HTTP2ConnectionError)
 
-    /// A connection was let in, before any handshake, or has gone.
+    /// Called when a connection is admitted, before any handshake, and when it has closed.
     func connectionOpened()
     func connectionClosed()
 
-    /// An idle connection was closed in favour of a new one.
+    /// Called when an idle connection is closed to make room for new ones.
     func connectionEvicted()
 
-    /// A stream of an HTTP/2 connection was opened or has gone.
+    /// Called when a stream of an HTTP/2 connection is opened, and when it has closed.
     func streamOpened()
     func streamClosed()
 }
 
-/// Takes what belongs to a request after its head. Called on the event loop.
+/// The receiver of a request's events after its head. Called on the event loop.
 package protocol ExchangeSink: AnyObject {
     /// Takes a part of the body.
     ///
-    /// - Returns: whether more is wanted now; if not, ``BodyDemand/resume()`` asks for it.
+    /// - Returns: whether more is wanted now; if not, ``BodyDemand/resume()`` requests it later.
     func receive(_ body: ByteBuffer) -> Bool
     func receiveEnd()
-    /// Whether the client keeps up with the response.
+    /// Called when the client begins or ceases to keep up with the response.
     func clientIsWritable(_ isWritable: Bool)
-    /// The rest of the request did not come, or not as it must, and the response has not begun: to be answered now.
+    /// Called when the rest of the request is late, missing or malformed and the response has not begun: the sink must
+    /// send an error response now.
     func requestFailed(_ fault: ListenerFault)
-    /// The connection has gone before the response was complete.
+    /// Called when the client disconnects before the response is complete.
     func clientDisconnected()
-    /// The time in which the connection could end by itself is over: a WebSocket is to be closed now.
+    /// Called when the time for an orderly end is over: a WebSocket must be closed now.
     func mustClose()
-    /// The response is complete, and its client has not taken all of it.
+    /// Called when the response is complete but the client has not taken all of it.
     ///
-    /// - Returns: what ends that, to be called once; nil where it is of no interest.
+    /// - Returns: a closure to call once when the client has taken everything or has disconnected; nil: none.
     func responseWaits() -> (() -> Void)?
 }
 
@@ -96,7 +97,7 @@ extension ExchangeSink {
     package func responseWaits() -> (() -> Void)? { nil }
 }
 
-/// The one response to a request. It is used up by answering, so that nothing is answered twice.
+/// The writer of a request's response. Writing consumes it, so that no request gets two responses.
 package struct ResponseWriter: ~Copyable {
     private let handler: ExchangeHandler
     private let exchange: UInt64
@@ -113,21 +114,21 @@ package struct ResponseWriter: ~Copyable {
         handler.end(exchange)
     }
 
-    /// Begins a response whose body follows. With `101 Switching Protocols` the body is what goes through a WebSocket,
-    /// until either side ends; the client's bytes come to the sink as a request's body does.
+    /// Begins a response whose body follows. After `101 Switching Protocols`, the body is the WebSocket's byte stream
+    /// until either side ends; the sink receives the client's bytes like a request's body.
     package consuming func start(_ head: HTTPResponse) -> ResponseBodyWriter {
         handler.write(.head(head), of: exchange)
         return ResponseBodyWriter(handler, exchange: exchange)
     }
 
-    /// Whether ``start(_:_:requestID:closes:)`` is cheaper than to begin with a list of fields.
+    /// Whether ``start(_:_:requestID:closes:)`` is cheaper than ``start(_:)``.
     package var sendsLines: Bool { handler.sendsLines }
 
-    /// Begins a response with lines that are passed on.
+    /// Begins a response with field lines that are passed on unchanged.
     ///
     /// - Parameters:
-    ///   - requestID: for `X-Request-Id`.
-    ///   - closes: whether the connection is of no more use afterwards.
+    ///   - requestID: the value of `X-Request-Id`.
+    ///   - closes: whether the connection must close after the response.
     package consuming func start(
         _ status: HTTPResponse.Status, _ lines: EndToEndLines, requestID: String, closes: Bool
     ) -> ResponseBodyWriter {
@@ -135,33 +136,34 @@ package struct ResponseWriter: ~Copyable {
         return ResponseBodyWriter(handler, exchange: exchange)
     }
 
-    /// Lets the sink's refusal of body parts end; to be kept beside the writer.
+    /// The handle that resumes a paused request body; keep it beside the writer.
     package var bodyDemand: BodyDemand { BodyDemand(handler, exchange: exchange) }
 }
 
-/// The end of a response that has begun: it is used up by ending, one way or the other.
+/// The end of a response that has begun. Ending it in either way consumes it.
 package struct ResponseBodyWriter: ~Copyable {
-    /// Where the body goes until then.
+    /// The stream for the response's body.
     package let stream: ResponseStream
 
     init(_ handler: ExchangeHandler, exchange: UInt64) {
         self.stream = ResponseStream(handler, exchange: exchange)
     }
 
-    /// - Parameter trailers: are dropped where the response's framing has no place for them.
+    /// - Parameter trailers: dropped if the response's framing does not support them.
     package consuming func end(trailers: HTTPFields? = nil) {
         stream.handler.end(stream.exchange, trailers: trailers)
     }
 
-    /// Ends the connection, so that the client sees an error and not a clean end.
+    /// Aborts the response, so that the client sees an error and not a clean end.
     package consuming func breakOff() {
         stream.handler.breakOff(stream.exchange)
     }
 }
 
-/// Takes a response's body. Bytes written after its end are discarded.
+/// The stream of a response's body. Bytes written after its end are discarded.
 ///
-/// It can be copied, so that it can be used while its owner hears that the client has gone, which a write may find out.
+/// It is copyable, so that a write can be in progress while its owner is notified that the client has disconnected; the
+/// write itself may detect that.
 package struct ResponseStream {
     fileprivate let handler: ExchangeHandler
     fileprivate let exchange: UInt64
@@ -171,7 +173,7 @@ package struct ResponseStream {
         self.exchange = exchange
     }
 
-    /// - Returns: whether the client keeps up; if not, ``ExchangeSink/clientIsWritable(_:)`` tells when it does.
+    /// - Returns: whether the client keeps up; if not, ``ExchangeSink/clientIsWritable(_:)`` is called when it does.
     package func write(_ body: ByteBuffer) -> Bool {
         handler.write(.body(body), of: exchange)
     }
@@ -181,7 +183,7 @@ package struct ResponseStream {
     }
 }
 
-/// Asks for more of a request's body after a sink has said that it wants no more for now.
+/// Requests more of a request's body after its sink has paused it.
 package struct BodyDemand {
     private let handler: ExchangeHandler
     private let exchange: UInt64

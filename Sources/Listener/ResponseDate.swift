@@ -4,10 +4,10 @@ internal import HTTP1
 internal import HTTPTypes
 internal import NIOCore
 
-// A response has `Date`: the backend's, or the time at which the gateway answered or received it (RFC 9110 §6.6.1).
+// Each response has a `Date`: the backend's, or the time at which the gateway created or received it (RFC 9110 §6.6.1).
 
 extension ResponsePart {
-    /// The same, with `Date` where it is a head without one.
+    /// The part itself, with `Date` added to a head without one.
     var dated: ResponsePart {
         guard case .head(var head) = self, !head.headerFields.contains(.date) else { return self }
         head.headerFields.append(HTTPField(name: .date, value: HTTPDate.text(WallClock.seconds())))
@@ -16,7 +16,7 @@ extension ResponsePart {
 }
 
 extension EndToEndLines {
-    /// The same, with `Date` where it was missing.
+    /// The lines, with `Date` added if it is missing.
     var dated: EndToEndLines {
         guard !hasDate else { return self }
         var lines = self

@@ -1,37 +1,37 @@
 internal import NIOCore
 internal import Sockets
 
-/// How long an HTTP/1.1 client may take nothing of its responses, and how slowly it may take the last of them.
+/// The time limits for an HTTP/1.1 client that takes its responses slowly.
 ///
-/// While a response goes on, its client takes some of what waits within ``ListenerSettings/bodyIdleTimeout``: else it
-/// would keep the backend's connection for ever. Once the gateway has all of it, the client takes the rest at the least
-/// rate as well, since it keeps memory and a place among the requests.
+/// During a response, the client must take some of the waiting bytes within ``ListenerSettings/bodyIdleTimeout``;
+/// otherwise it would occupy the backend's connection indefinitely. Once the gateway has the whole response, the client
+/// must also take the rest at the minimum rate, since it occupies memory and counts as a request in progress.
 struct SlowReader {
     private let patience: TimeAmount
-    /// When the client must have taken some.
+    /// The time at which the client must have taken some bytes.
     private var latest = NIODeadline.distantFuture
-    /// Of what is left of a finished response.
-    private var rate: LeastRate
+    /// The minimum rate for the rest of a finished response.
+    private var rate: MinimumRate
     private var nextLook = NIODeadline.distantFuture
-    /// The bytes that waited for the client, and those that it had acknowledged, at the last look.
+    /// The client's waiting bytes and acknowledged bytes at the last check.
     private var unsentBytes = 0
     private var acknowledgedBytes: UInt64 = 0
 
-    /// The channel says when little is left, and not when nothing is.
+    /// The interval of checks: the channel signals when few bytes are left, but not when none are.
     private static let interval = TimeAmount.milliseconds(250)
 
     init(_ settings: ListenerSettings) {
         patience = settings.bodyIdleTimeout
-        rate = LeastRate(settings.leastRate, grace: settings.leastRateGrace)
+        rate = MinimumRate(settings.minimumRate, grace: settings.minimumRateGrace)
     }
 
-    /// When it is to be looked; far away while the client keeps up.
+    /// The time of the next check; distant future while the client keeps up.
     var deadline: NIODeadline { min(latest, nextLook) }
 
-    /// Whether a finished response has not been taken yet.
+    /// Whether a finished response has not been sent completely.
     var hasUnsentResponse: Bool { nextLook != .distantFuture }
 
-    /// The client is waited for no longer.
+    /// Stops waiting for the client.
     mutating func stopWaiting() {
         (latest, nextLook) = (.distantFuture, .distantFuture)
         rate.end()
@@ -51,9 +51,9 @@ struct SlowReader {
         acknowledgedBytes = AcknowledgedBytes.of(channel) ?? 0
     }
 
-    /// A response has ended and was flushed.
+    /// Called after the flush of a response that has ended.
     ///
-    /// - Returns: whether some of it is still here.
+    /// - Returns: whether some of it has not been sent.
     mutating func responseHasEnded(_ channel: any Channel, at now: NIODeadline) -> Bool {
         let unsent = Self.unsentBytes(of: channel)
         guard unsent > 0 else { return false }
@@ -65,20 +65,20 @@ struct SlowReader {
     }
 
     enum Finding {
-        /// All that was written has left.
+        /// Everything that was written has been sent.
         case sent
         case waiting
         /// The client takes nothing, or too little.
         case stuck
     }
 
-    /// The deadline has passed.
+    /// Checks the client's progress when the deadline has passed.
     mutating func look(at channel: any Channel, at now: NIODeadline) -> Finding {
         let unsent = Self.unsentBytes(of: channel)
         let acknowledged = AcknowledgedBytes.of(channel) ?? 0
         let taken = max(unsentBytes - unsent, Int(clamping: acknowledged) - Int(clamping: acknowledgedBytes))
         if unsent > unsentBytes, hasUnsentResponse {
-            // The next response has begun, of which nothing can be owed yet.
+            // The next response has begun; the rate is measured anew.
             rate.begin()
             rate.wait(at: now)
         } else if taken > 0 {
@@ -97,7 +97,7 @@ struct SlowReader {
         return min(latest, rate.deadline) > now ? .waiting : .stuck
     }
 
-    /// Bytes that were written and have not left yet.
+    /// Returns the number of bytes that were written but not sent.
     static func unsentBytes(of channel: any Channel) -> Int {
         if let channel = channel as? SocketChannel { return channel.unsentBytes }
         return (try? channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0

@@ -1,20 +1,19 @@
 public import Synchronization
 
-/// A value behind a mutex. The project takes no lock in any other way.
+/// A value protected by a mutex. The project uses no other locks.
 ///
-/// `Mutex` must not be locked in the body of an async function: it knows its owner by a thread id whose address Swift
-/// 6.3 with `-O` keeps in the function's frame across suspensions. The function then unlocks as another thread than the
-/// one it goes on on, and the process ends. Here locking, the body and unlocking are one synchronous function that is
-/// never inlined, so callers may be async.
+/// `Mutex` must not be locked in the body of an async function: it identifies its owner by a thread id, and Swift 6.3
+/// with `-O` keeps that id's address in the function's frame across suspensions. If the function resumes on another
+/// thread, it unlocks with the former thread's id, and the process crashes. Here locking, the body and unlocking are
+/// one synchronous function that is never inlined, so callers may be async.
 ///
-/// All of it is public: Swift 6.3 specializes no inlinable function of another module that is `package`, and reads and
-/// writes the value through its metadata then.
+/// All of it is public: Swift 6.3 does not specialize inlinable functions of another module that are `package`; it
+/// would then access the value through its metadata.
 ///
-/// A `Value` that is itself a function belongs into a struct. Each access to it as a generic value wraps it once more,
-/// so that calls get slower until they overflow the stack; the lint refuses it.
+/// A `Value` that is a function must be wrapped in a struct. Each access to it as a generic value adds another
+/// reabstraction wrapper, so calls get slower until the stack overflows; the lint rejects it.
 ///
-/// `Tests/Lint/locks.py` refuses other locks, and `deploy/release/thread_addresses.py` looks for the fault in a
-/// release.
+/// `Tests/Lint/locks.py` rejects other locks, and `deploy/release/thread_addresses.py` checks releases for the defect.
 public struct Locked<Value: ~Copyable>: ~Copyable, Sendable {
     @usableFromInline
     let mutex: Mutex<Value>
@@ -24,9 +23,9 @@ public struct Locked<Value: ~Copyable>: ~Copyable, Sendable {
         mutex = Mutex(value)
     }
 
-    /// Calls `body` with the value while no other thread has it.
+    /// Calls `body` with exclusive access to the value.
     ///
-    /// - Throws: what `body` throws.
+    /// - Throws: any error of `body`.
     @inlinable
     @inline(never)
     public borrowing func withLock<Result: ~Copyable, Failure: Error>(
@@ -35,10 +34,10 @@ public struct Locked<Value: ~Copyable>: ~Copyable, Sendable {
         try mutex.withLock(body)
     }
 
-    /// Calls `body` with the value if no other thread has it.
+    /// Calls `body` with exclusive access to the value, if the lock is free.
     ///
-    /// - Returns: nil if another thread has it.
-    /// - Throws: what `body` throws.
+    /// - Returns: nil if another thread holds the lock.
+    /// - Throws: any error of `body`.
     @inlinable
     @inline(never)
     public borrowing func withLockIfAvailable<Result: ~Copyable, Failure: Error>(

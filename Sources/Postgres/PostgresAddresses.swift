@@ -2,10 +2,10 @@ internal import Dispatch
 internal import Glibc
 internal import Locking
 
-/// The addresses of servers' names, looked up off the loop: libpq itself would block it.
+/// DNS lookups of the servers' names, outside the loop: libpq's own would block it.
 enum PostgresAddresses {
-    /// Those who wait, by name. A name is looked up once at a time, so that a resolver that does not answer holds one
-    /// thread for each configured name.
+    /// The callers that wait for each name. A name has one lookup at a time, so that an unresponsive resolver blocks
+    /// one thread for each configured name.
     private static let waiting = Locked<[String: [PostgresWait<[String]>]]>([:])
 
     /// - Throws: ``PostgresError``
@@ -32,7 +32,7 @@ enum PostgresAddresses {
         return inet_pton(AF_INET, name, &room) == 1 || inet_pton(AF_INET6, name, &room) == 1
     }
 
-    /// Blocks, for as long as the resolver takes.
+    /// Blocks until the resolver responds.
     private static func lookUp(_ name: String) -> Result<[String], PostgresError> {
         var hints = addrinfo()
         hints.ai_family = AF_UNSPEC

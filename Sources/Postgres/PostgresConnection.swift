@@ -1,11 +1,11 @@
-/// One connection to the server that takes writes. One statement is under way on it at a time.
+/// One connection to the server that accepts writes. It runs one statement at a time.
 package final class PostgresConnection: Sendable {
     private let handle: OnLoop<PostgresHandle>
     private let timeLimits: PostgresTimeLimits
-    /// Whether it is a pool's, to which it goes back.
+    /// Whether the connection belongs to a pool and is returned to it.
     private let isLent: Bool
-    /// The messages of the channels that are listened to. The stream ends with the connection, and keeps the newest
-    /// thousand of those that nobody has taken.
+    /// The notifications of the channels being listened to. The stream ends with the connection, and buffers the newest
+    /// thousand notifications.
     package let notifications: AsyncStream<PostgresNotification>
 
     /// - Precondition: on the loop's thread.
@@ -20,7 +20,7 @@ package final class PostgresConnection: Sendable {
         handle.ended = { _ in continuation.finish() }
     }
 
-    /// A connection of a pool, for one who needs several statements on it.
+    /// A pool's connection, for a caller that needs several statements on it.
     init(lent handle: OnLoop<PostgresHandle>, _ timeLimits: PostgresTimeLimits) {
         self.handle = handle
         self.timeLimits = timeLimits
@@ -30,9 +30,9 @@ package final class PostgresConnection: Sendable {
 
     deinit { if !isLent { close() } }
 
-    /// Connects to the first of the hosts that takes writes.
+    /// Connects to the first host that accepts writes.
     ///
-    /// - Parameter deadline: nil: as long as the settings give a response.
+    /// - Parameter deadline: nil: after the response time limit of the settings.
     package static func connect(
         _ settings: PostgresSettings, deadline: ContinuousClock.Instant? = nil
     ) async throws(PostgresError) -> PostgresConnection {
@@ -43,7 +43,8 @@ package final class PostgresConnection: Sendable {
 
     /// Runs one statement. Its parameters are `$1`, `$2`, ….
     ///
-    /// - Parameter deadline: nil: as the settings say. When it passes, the connection is closed.
+    /// - Parameter deadline: nil: after the response time limit of the settings. When it passes, the connection is
+    ///   closed.
     package func query(
         _ sql: String, _ values: [PostgresValue] = [], deadline: ContinuousClock.Instant? = nil
     ) async throws(PostgresError) -> PostgresRows {
@@ -53,14 +54,14 @@ package final class PostgresConnection: Sendable {
         }
     }
 
-    /// Begins to listen to a channel; see ``notifications``. Needs a connection of its own, with no pooler in between.
+    /// Starts listening to a channel; see ``notifications``. Requires a dedicated connection without a pooler.
     package func listen(_ channel: String) async throws(PostgresError) {
         var name = ""
         for character in channel.unicodeScalars { name += character == "\"" ? "\"\"" : String(character) }
         _ = try await query("LISTEN \"\(name)\"")
     }
 
-    /// Closes the connection, and ends what is under way on it.
+    /// Closes the connection and fails the statement in progress.
     package func close() {
         PostgresLoop.shared.execute { [handle] in
             let ended = handle.value.ended
@@ -70,13 +71,13 @@ package final class PostgresConnection: Sendable {
     }
 }
 
-/// Finds the server that takes writes, among the hosts and their addresses, one after another.
+/// Finds the server that accepts writes by trying the hosts and their addresses in order.
 struct PostgresConnector {
     private let settings: PostgresSettings
 
     init(_ settings: PostgresSettings) { self.settings = settings }
 
-    /// Each host has its share of the time that is left, so that one that does not respond leaves some to the others.
+    /// Each host gets an equal share of the remaining time, so that an unresponsive one leaves time for the others.
     func open(until deadline: ContinuousClock.Instant) async throws(PostgresError) -> OnLoop<PostgresHandle> {
         let library = try PostgresLibrary.shared.get()
         var failures: [PostgresError] = []
@@ -85,7 +86,7 @@ struct PostgresConnector {
             do {
                 return try await open(host, library, until: share)
             } catch {
-                // Other hosts have the same users.
+                // Other hosts have the same roles and passwords.
                 if error.kind == .refused || error.kind == .cancelled { throw error }
                 failures.append(error)
             }
@@ -96,8 +97,8 @@ struct PostgresConnector {
         throw PostgresError(decisive.kind, messages, sqlState: decisive.sqlState)
     }
 
-    /// A server that takes no writes, before those that are away: it is the one to promote. Then a failure that may pass
-    /// by itself, before one that somebody must correct: another host may take writes later.
+    /// The error to report: first that of a server that accepts no writes, since it is the one to promote; then a
+    /// possibly temporary error before one that needs a correction, since another host may accept writes later.
     private static func decisive(_ failures: [PostgresError]) -> PostgresError? {
         failures.last { $0.condition == .readOnly } ?? failures.last { $0.kind != .tls } ?? failures.last
     }
@@ -128,7 +129,7 @@ struct PostgresConnector {
         return try await PostgresWait.run { wait in
             let handle = PostgresHandle(library, responseSize: responseSize)
             let lent = OnLoop(handle)
-            // The handle is held by its own operation until that has ended.
+            // The handle is retained by its own operation until that has ended.
             handle.connect(parameters, deadline: deadline) { outcome in
                 if !wait.end(outcome.map { _ in lent }) { lent.value.close() }
             }

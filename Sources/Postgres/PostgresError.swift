@@ -1,40 +1,41 @@
 internal import Encoding
 
-/// Why PostgreSQL gave no result. The text is for an operator's log: it holds no parameter of a statement, no value of
-/// a row and no password.
+/// The reason why PostgreSQL returned no result. The text is for an operator's log: it contains no parameter of a
+/// statement, no value of a row and no password.
 package struct PostgresError: Error, Equatable, CustomStringConvertible {
     package enum Kind: Sendable, Equatable {
         /// libpq is not installed, or too old.
         case libraryMissing
-        /// No server could be reached, or the connection was lost, also within TLS. A statement that was sent may have been carried out.
+        /// No server could be reached, or the connection was lost, also within TLS. A statement that was sent may have
+        /// been executed.
         case connection
         /// A server refuses the user, the password or the database.
         case refused
-        /// The server's certificate cannot be verified, or it has no TLS.
+        /// The server's certificate cannot be verified, or the server does not support TLS.
         case tls
-        /// The caller's deadline has passed. A statement that was sent may have been carried out.
+        /// The caller's deadline has passed. A statement that was sent may have been executed.
         case deadline
-        /// The caller's task was cancelled. A statement that was sent may have been carried out.
+        /// The caller's task was cancelled. A statement that was sent may have been executed.
         case cancelled
-        /// Too many wait for a connection already.
+        /// Too many callers already wait for a connection.
         case tooManyWaiting
-        /// The response is larger than is taken.
+        /// The response exceeds the size limit.
         case tooLarge
-        /// The server responds with an error to a statement.
+        /// The server returned an error for a statement.
         case statement
-        /// The connection or the pool was closed, or is used by someone else at the same time.
+        /// The connection or the pool is closed, or another statement is running on the connection.
         case unusable
-        /// A value or a column has a type that is not supported.
+        /// The type of a value or a column is not supported.
         case type
     }
 
-    /// An error of the server by what its caller can do, from the SQLSTATE (PostgreSQL, appendix A).
+    /// A server error, classified by what the caller can do, from the SQLSTATE (PostgreSQL, appendix A).
     package enum Condition: Sendable, Equatable {
-        /// 25006: the server takes no writes, as a standby or a former primary.
+        /// 25006: the server accepts no writes, as a standby or a former primary.
         case readOnly
-        /// 08, 53, 57P and 58: the server cannot work now. The same may succeed later, or on another connection.
+        /// 08, 53, 57P and 58: the server cannot work now. The statement may succeed later, or on another connection.
         case unavailable
-        /// 40: others have written at the same time. The transaction can be repeated.
+        /// 40: a conflict with concurrent writes. The transaction can be repeated.
         case conflict
         /// 55P03, and 57014 by `statement_timeout`.
         case timeLimit
@@ -47,7 +48,7 @@ package struct PostgresError: Error, Equatable, CustomStringConvertible {
 
     package let kind: Kind
     package let message: String
-    /// Five characters, where a server gave them.
+    /// Five characters; nil if the server sent none.
     package let sqlState: String?
     /// The constraint that a row violates.
     package let constraint: String?
@@ -59,7 +60,7 @@ package struct PostgresError: Error, Equatable, CustomStringConvertible {
         self.constraint = constraint
     }
 
-    /// Nil where no server has said anything.
+    /// The class of the error; nil if it is not from a server.
     package var condition: Condition? {
         guard let state = sqlState else { return nil }
         switch state {
@@ -82,20 +83,21 @@ extension PostgresError {
     static let deadline = PostgresError(.deadline, "PostgreSQL did not respond in time")
     static let closed = PostgresError(.unusable, "the connection is closed")
 
-    /// libpq's words for what somebody must correct; all other errors of TLS may be gone with the next connection. No
-    /// name of a host holds a space.
+    /// Substrings of libpq's messages about errors that need a correction; other TLS errors may disappear with the next
+    /// connection. Host names cannot match, since they contain no spaces.
     private static let certificateFaults = [
         "certificate verify failed", "server certificate", "root certificate file", "server does not support SSL",
     ]
 
-    /// libpq's words for a server that takes no writes. It goes by the server's settings and closes the connection
-    /// itself, so that there is no SQLSTATE; a write would have been refused with 25006.
+    /// Substrings of libpq's messages about a server that accepts no writes. libpq detects this by the server's
+    /// parameters and closes the connection itself, so there is no SQLSTATE; a write would have been refused with
+    /// 25006.
     private static let readOnlyServers = ["session is read-only", "server is in hot standby mode"]
 
-    /// - Parameter text: libpq's, of a connection that could not be made, with all details.
+    /// - Parameter text: libpq's message about a failed connection, with all details.
     init(ofConnecting text: String) {
-        // "connection to server at … failed: FATAL:  28P01: password authentication failed …", and lines of where in
-        // the server's source that is.
+        // "connection to server at … failed: FATAL:  28P01: password authentication failed …", followed by lines with
+        // the location in the server's source.
         let line = String(text.split(separator: "\n").first ?? "no reason is given")
         guard let found = Self.sqlState(in: line) else {
             let isFaulty = Self.certificateFaults.contains { line.holds($0) }
@@ -107,7 +109,7 @@ extension PostgresError {
         self.init(isRefusal ? .refused : .connection, found.rest, sqlState: found.state)
     }
 
-    /// The SQLSTATE behind the first severity, which it follows after two spaces, and the text without it.
+    /// The SQLSTATE, which follows the first severity and two spaces, and the text without it.
     private static func sqlState(in line: String) -> (state: String, rest: String)? {
         let bytes = Array(line.utf8)
         for start in bytes.indices where bytes[start...].starts(with: ":  ".utf8) {

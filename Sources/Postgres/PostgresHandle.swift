@@ -1,16 +1,17 @@
 internal import CPostgres
 internal import Glibc
 
-/// One of libpq's connections, on the loop's thread: what is under way on it, and its deadline.
+/// A libpq connection on the loop's thread, with its current operation and deadline.
 ///
-/// A connection whose response is late is closed, never used again: the response would be taken for the next one's.
+/// A connection with an overdue response is closed and never reused: the response would be taken for that of the next
+/// statement.
 final class PostgresHandle {
     typealias Outcome = Result<PostgresRows, PostgresError>
 
     private struct Operation {
         var isConnecting: Bool
         var timer: PostgresTimers.ID
-        /// About how many bytes libpq has read for it.
+        /// The approximate number of bytes that libpq has read for it.
         var received = 0
         var outcome: Outcome?
         var completion: (Outcome) -> Void
@@ -19,14 +20,14 @@ final class PostgresHandle {
     private let pq: gatehouse_libpq
     private let loop = PostgresLoop.shared
     private let responseSize: Int
-    /// A `PGconn`; nil once it is closed.
+    /// A `PGconn`; nil once closed.
     private var connection: OpaquePointer?
     private var descriptor: CInt = -1
     private var operation: Operation?
 
-    /// Called with each message of a channel that is listened to.
+    /// Called for each notification.
     var notified: (PostgresNotification) -> Void = { _ in }
-    /// Called once when the connection has ended by itself, after the end of what was under way on it.
+    /// Called once when the connection has ended other than by ``close()``, after its current operation has ended.
     var ended: (PostgresError) -> Void = { _ in }
 
     init(_ library: PostgresLibrary, responseSize: Int) {
@@ -53,9 +54,9 @@ final class PostgresHandle {
         guard let connection, pq.PQstatus(connection) != CONNECTION_BAD else {
             return end(PostgresError(ofConnecting: errorText))
         }
-        // By default libpq writes notices to the standard error.
+        // By default libpq writes notices to the standard error stream.
         _ = pq.PQsetNoticeReceiver(connection, { _, _ in }, nil)
-        // With the SQLSTATE, which libpq gives of an unfinished connection in no other way.
+        // Verbose messages contain the SQLSTATE, which libpq provides in no other way for a failed connection attempt.
         _ = pq.PQsetErrorVerbosity(connection, PQERRORS_VERBOSE)
         watch(reads: false, writes: true)
     }
@@ -95,7 +96,7 @@ final class PostgresHandle {
 
     // MARK: Statements
 
-    /// Sends one statement, unnamed: a pooler may give each one another server.
+    /// Sends one unnamed statement, since a pooler may use another server for each one.
     func query(
         _ sql: String, _ values: [PostgresValue], deadline: ContinuousClock.Instant,
         _ completion: @escaping (Outcome) -> Void
@@ -111,7 +112,7 @@ final class PostgresHandle {
 
     private func send(_ sql: String, _ values: [PostgresValue]) -> CInt {
         let encoded = values.map(\.encoded)
-        // One byte more: a value of no bytes needs an address, since none stands for NULL.
+        // One extra byte: an empty value needs an address, since a null pointer means NULL.
         let bytes = encoded.compactMap(\.self).flatMap(\.self) + [0]
         return bytes.withUnsafeBytes { room in
             var offset = 0
@@ -147,7 +148,7 @@ final class PostgresHandle {
         if operation?.isConnecting == true { return goOnConnecting() }
         let waiting = gatehouse_waiting_bytes(descriptor)
         let isAlive = pq.PQconsumeInput(connection) == 1
-        // Less than libpq has read where more comes meanwhile: the bound is there for memory, and need not be exact.
+        // An underestimate if more data arrives meanwhile: the limit protects memory and need not be exact.
         operation?.received += Int(max(0, waiting - gatehouse_waiting_bytes(descriptor)))
         if let operation, operation.received > responseSize {
             return end(PostgresError(.tooLarge, "a response has more than \(responseSize) bytes"))
@@ -162,12 +163,12 @@ final class PostgresHandle {
     }
 
     private func takeResults(isAlive: Bool) {
-        // Of a connection that has ended libpq gives what the server said last, without waiting.
+        // For a connection that has ended, libpq returns the server's last message without waiting.
         let hasEnded = !isAlive && pq.PQsocket(connection) < 0
         while operation != nil, hasEnded || pq.PQisBusy(connection) == 0 {
             guard let result = pq.PQgetResult(connection) else { return finish() }
             defer { pq.PQclear(result) }
-            // Behind the server's own error may come libpq's, that the connection was lost.
+            // The server's own error may be followed by libpq's error that the connection was lost.
             if case .failure = operation?.outcome {
             } else {
                 operation?.outcome = PostgresResult(pq, result, hasEnded: hasEnded).outcome
@@ -195,7 +196,7 @@ final class PostgresHandle {
         operation = Operation(isConnecting: isConnecting, timer: timer, completion: completion)
     }
 
-    /// Gives the outcome to whoever waits for it. A server that takes no writes is left.
+    /// Completes the operation with its outcome. Disconnects from a server that accepts no writes.
     private func finish() {
         guard let operation else { return }
         let outcome = operation.outcome ?? .failure(PostgresError(.connection, "the server gave no result"))
@@ -204,7 +205,7 @@ final class PostgresHandle {
         if connection == nil { ended(PostgresError(.connection, "the server takes no writes", sqlState: "25006")) }
     }
 
-    /// The connection cannot be used any more.
+    /// Ends an unusable connection.
     private func end(_ error: PostgresError) {
         release()
         complete(.failure(error))
@@ -212,7 +213,7 @@ final class PostgresHandle {
         ended = { _ in }
     }
 
-    /// Ends the connection, and what is under way on it.
+    /// Closes the connection and fails the current operation.
     func close() {
         ended = { _ in }
         end(.closed)
@@ -232,7 +233,7 @@ final class PostgresHandle {
         pq.PQfinish(connection)
     }
 
-    /// libpq's last words of the connection.
+    /// libpq's last error message for the connection.
     private var errorText: String {
         guard let text = pq.PQerrorMessage(connection) else { return "libpq has no memory" }
         return String(cString: text).split(separator: "\n").first.map(String.init) ?? "the connection was lost"

@@ -1,15 +1,14 @@
 internal import CPostgres
 internal import Glibc
 
-/// libpq, loaded where PostgreSQL is used first. A gateway with SQLite never loads it.
+/// libpq, loaded when PostgreSQL is first used. A gateway with SQLite never loads it.
 ///
-/// It is not linked: the program starts where the library is not installed. Linked, it would be the one library of the
-/// product that most who run it have no use for.
+/// It is not linked, so that the program starts without the library, which most installations do not need.
 struct PostgresLibrary: @unchecked Sendable {
-    // Pointers to functions of a library that stays loaded, written once.
+    // Sendable because the function pointers, of a library that stays loaded, are written once.
     let functions: gatehouse_libpq
 
-    /// `tcp_user_timeout`, and read-only servers told by their own parameters.
+    /// The oldest version with `tcp_user_timeout` and with detection of read-only servers by their reported parameters.
     private static let oldest: CInt = 14_00_00
 
     static let shared: Result<PostgresLibrary, PostgresError> = load("libpq.so.5")

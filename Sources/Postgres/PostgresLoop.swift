@@ -2,11 +2,12 @@ internal import CPostgres
 internal import Glibc
 internal import Locking
 
-/// The one thread on which libpq works: it waits for all connections' sockets, their deadlines, and work from others.
+/// The one thread on which libpq runs: it waits for all connections' sockets, their deadlines, and work from other
+/// threads.
 ///
-/// Nothing on it blocks: libpq is called by its non-blocking functions only, and names are looked up elsewhere.
+/// Nothing blocks it: only libpq's non-blocking functions are called, and names are resolved elsewhere.
 final class PostgresLoop: @unchecked Sendable {
-    // Sendable because everything but `inbox` is touched on the loop's own thread, which `run` begins.
+    // Sendable because everything but `inbox` is used only on the loop's own thread, which runs `run`.
 
     static let shared = PostgresLoop()
 
@@ -15,7 +16,7 @@ final class PostgresLoop: @unchecked Sendable {
     private let inbox = Locked<[@Sendable () -> Void]>([])
     private let set: CInt
     private let bell: CInt
-    /// Called with the events of a descriptor.
+    /// The handlers of the descriptors' events.
     private var watchers: [CInt: Work] = [:]
     private var timers = PostgresTimers()
 
@@ -24,7 +25,7 @@ final class PostgresLoop: @unchecked Sendable {
         bell = eventfd(0, CInt(EFD_CLOEXEC | EFD_NONBLOCK))
         precondition(set >= 0 && bell >= 0, "epoll_create1 or eventfd failed")
         control(EPOLL_CTL_ADD, bell, events: EPOLLIN.rawValue)
-        // Started once and never ended, so the process-long reference is right.
+        // The thread never ends, so the reference is never released.
         let context = Unmanaged.passRetained(self).toOpaque()
         var thread = pthread_t()
         let code = pthread_create(
@@ -39,24 +40,24 @@ final class PostgresLoop: @unchecked Sendable {
 
     // MARK: From any thread
 
-    /// Runs `work` on the loop's thread, after what others have given before.
+    /// Runs `work` on the loop's thread, after work submitted earlier.
     func execute(_ work: @escaping @Sendable () -> Void) {
         let wasEmpty = inbox.withLock { inbox in
             inbox.append(work)
             return inbox.count == 1
         }
-        // A bell that cannot take more has rung already.
+        // The write fails only if the counter is at its maximum; then a wake-up is already pending.
         if wasEmpty { eventfd_write(bell, 1) }
     }
 
     // MARK: On the loop's thread
 
-    /// Calls `watcher` whenever `descriptor` is ready, until ``unwatch(_:)``, in the place of what was watched
-    /// of it before.
+    /// Calls `watcher` whenever `descriptor` is ready, until ``unwatch(_:)``. Replaces an earlier watcher of the
+    /// descriptor.
     func watch(_ descriptor: CInt, reads: Bool, writes: Bool, _ watcher: @escaping Work) {
         watchers[descriptor] = watcher
         let events = (reads ? EPOLLIN.rawValue : 0) | (writes ? EPOLLOUT.rawValue : 0)
-        // A socket that was closed has left the set, and another may have its number.
+        // A closed socket has left the epoll set, and another one may have its number.
         if control(EPOLL_CTL_MOD, descriptor, events: events) != 0 {
             control(EPOLL_CTL_ADD, descriptor, events: events)
         }
@@ -67,7 +68,7 @@ final class PostgresLoop: @unchecked Sendable {
         control(EPOLL_CTL_DEL, descriptor, events: 0)
     }
 
-    /// Calls `work` once at `deadline`, unless it is cancelled before.
+    /// Calls `work` once at `deadline`, unless it is cancelled first.
     func schedule(at deadline: ContinuousClock.Instant, _ work: @escaping Work) -> PostgresTimers.ID {
         timers.add(at: deadline, work)
     }
@@ -104,7 +105,7 @@ final class PostgresLoop: @unchecked Sendable {
     }
 }
 
-/// Deadlines in a heap. Those that are cancelled, as nearly all are, stay in it until their time, without their work.
+/// A heap of deadlines. Cancelled ones, which most are, stay in it until they are due, without their work.
 struct PostgresTimers {
     typealias ID = UInt64
 
@@ -126,7 +127,7 @@ struct PostgresTimers {
 
     mutating func cancel(_ id: ID) { work[id] = nil }
 
-    /// The work of a deadline that has passed.
+    /// Removes and returns the work of the next expired deadline; nil if there is none.
     mutating func next(now: ContinuousClock.Instant) -> PostgresLoop.Work? {
         while let first = heap.first {
             if let due = work[first.id] {
@@ -140,7 +141,7 @@ struct PostgresTimers {
         return nil
     }
 
-    /// Milliseconds until the next deadline, rounded up; -1 where there is none.
+    /// Milliseconds until the next deadline, rounded up; -1 if there is none.
     mutating func wait(now: ContinuousClock.Instant) -> CInt {
         while let first = heap.first, work[first.id] == nil { removeFirst() }
         guard let first = heap.first else { return -1 }

@@ -1,17 +1,17 @@
-/// A bounded number of connections that all callers share.
+/// A bounded number of connections shared by all callers.
 ///
-/// A statement has its connection for as long as it takes. Where all are in use, callers wait, a bounded number of them
-/// and until their deadline. A connection whose response is late, or whose server takes no writes, is closed; a new one
-/// is made after a pause that grows with each failure and is different at each gateway.
+/// A statement uses a connection while it runs. If all are in use, callers wait until their deadline; the number of
+/// waiting callers is bounded. A connection is closed if its response is overdue or its server accepts no writes. A new
+/// one is opened after a pause that grows with each failure and has jitter.
 package final class PostgresPool: Sendable {
     private let core: OnLoop<PostgresPoolCore>
     private let timeLimits: PostgresTimeLimits
     package let tally = PostgresTally()
 
     /// - Parameters:
-    ///   - size: the most connections.
-    ///   - mostWaiting: the most callers that wait for one.
-    ///   - jitter: a number from 0.5 to 1, by which a pause is multiplied.
+    ///   - size: the maximum number of connections.
+    ///   - mostWaiting: the maximum number of waiting callers.
+    ///   - jitter: a factor for pauses, from 0.5 to 1.
     package init(
         _ settings: PostgresSettings, size: Int = 8, mostWaiting: Int = 512,
         jitter: @escaping @Sendable () -> Double = { .random(in: 0.5...1) }
@@ -22,9 +22,9 @@ package final class PostgresPool: Sendable {
 
     deinit { PostgresLoop.shared.execute { [core] in core.value.close() } }
 
-    /// Runs one statement on any of the connections. Its parameters are `$1`, `$2`, ….
+    /// Runs one statement on any connection. Its parameters are `$1`, `$2`, ….
     ///
-    /// - Parameter deadline: for the wait and the statement; nil: as the settings say.
+    /// - Parameter deadline: for the wait and the statement; nil: after the response time limit of the settings.
     package func query(
         _ sql: String, _ values: [PostgresValue] = [], deadline: ContinuousClock.Instant? = nil
     ) async throws(PostgresError) -> PostgresRows {
@@ -54,10 +54,10 @@ package final class PostgresPool: Sendable {
         }
     }
 
-    /// Lends one connection to `body`, as for a transaction of several statements. It must not be used after that. One
-    /// that comes back within a transaction, or with a statement under way, is closed.
+    /// Lends a connection to `body`, for example for a transaction of several statements. `body` must not keep it. A
+    /// connection returned within a transaction, or with a statement in progress, is closed.
     ///
-    /// - Parameter deadline: for the wait alone; nil: as the settings say.
+    /// - Parameter deadline: for the wait alone; nil: after the response time limit of the settings.
     package func withConnection<Value>(
         deadline: ContinuousClock.Instant? = nil, _ body: (PostgresConnection) async throws -> Value
     ) async throws -> Value {
@@ -74,7 +74,7 @@ package final class PostgresPool: Sendable {
         return try await body(PostgresConnection(lent: handle, timeLimits))
     }
 
-    /// Closes all connections. Statements that are under way fail, as do those that come later.
+    /// Closes all connections. Statements in progress and later ones fail.
     package func close() async throws(PostgresError) {
         try await PostgresWait<Void>.run { [core] wait in
             core.value.close()
@@ -82,22 +82,22 @@ package final class PostgresPool: Sendable {
         }
     }
 
-    /// The pool at this moment.
+    /// The current state of the pool.
     package func state() async throws(PostgresError) -> PostgresPoolState {
         try await PostgresWait.run { [core] wait in wait.end(.success(core.value.state)) }
     }
 }
 
-/// The pool at one moment.
+/// A snapshot of a pool.
 package struct PostgresPoolState: Sendable, Equatable {
-    /// Connections that are there, and those of them that nobody uses.
+    /// Open connections, and how many of them are idle.
     package var open = 0
     package var idle = 0
     package var connecting = 0
     package var waiting = 0
-    /// How many connections were made, and how many could not be, since the pool was made.
+    /// Connections opened, and failed attempts, since the pool was created.
     package var made = 0
     package var failed = 0
-    /// Why the last connection could not be made; nil where it could.
+    /// The error of the last connection attempt; nil if it succeeded.
     package var lastError: PostgresError?
 }

@@ -17,17 +17,17 @@ final class PostgresPoolCore {
     private let jitter: @Sendable () -> Double
     private let tally: PostgresTally
     private let loop = PostgresLoop.shared
-    /// All that are there.
+    /// All open connections.
     private var handles: [ObjectIdentifier: PostgresHandle] = [:] { didSet { tally.use(state) } }
-    /// Those that nobody uses; the one that was used last is used next.
+    /// The idle connections; the most recently used one is reused first.
     private var idle: [PostgresHandle] = [] { didSet { tally.use(state) } }
     private var waiters: [Waiter] = [] { didSet { tally.use(state) } }
     private var lastWaiter: UInt64 = 0
     private var pause: PostgresTimers.ID?
-    /// How often in a row no connection could be made.
+    /// The number of consecutive failures to connect.
     private var failuresInRow = 0
-    /// Whether the server has answered nobody since it was last found to be away. Callers wait briefly then: what a
-    /// client asks for takes several statements, and each would wait for its own deadline.
+    /// Whether the server has not responded since it was last found unreachable. Callers then wait only briefly: a
+    /// client's request takes several statements, and each would wait for its own deadline.
     private var isAway = false
     private var counts = PostgresPoolState() { didSet { tally.use(state) } }
     private var isClosed = false
@@ -51,7 +51,7 @@ final class PostgresPoolCore {
 
     // MARK: Callers
 
-    /// Calls `use` with a connection, now or when one is free, unless the wait is over before.
+    /// Calls `use` with a connection, now or when one becomes free, unless the wait ends first.
     func lend<Value>(
         until deadline: ContinuousClock.Instant, to wait: PostgresWait<Value>,
         _ use: @escaping (PostgresHandle) -> Void
@@ -72,11 +72,11 @@ final class PostgresPoolCore {
         connect()
     }
 
-    /// Takes a connection back, for the next caller.
+    /// Returns a connection to the pool, for the next caller.
     func takeBack(_ handle: PostgresHandle, after outcome: PostgresHandle.Outcome? = nil) {
         if case .failure(let error) = outcome {
             let isGone = error.kind == .connection || error.kind == .deadline
-            // The server has become a standby, hangs, or is gone; so it has for the others that nobody uses.
+            // The server has become a standby, hangs, or is gone. The idle connections are affected too.
             if isGone || error.condition == .readOnly { for other in idle { drop(other) } }
             if isGone { isAway = true }
         } else if outcome != nil {
@@ -91,7 +91,7 @@ final class PostgresPoolCore {
         waiter.use(handle)
     }
 
-    /// Gives the room of callers whose tasks were cancelled to others.
+    /// Removes callers whose tasks were cancelled, so that others may wait.
     func forgetCancelled() {
         for waiter in waiters where waiter.isOver() { loop.cancel(waiter.timer) }
         waiters.removeAll { $0.isOver() }
@@ -143,7 +143,7 @@ final class PostgresPoolCore {
 
     // MARK: Connections
 
-    /// Makes as many connections as callers wait for. After a failure one is tried alone.
+    /// Opens a connection for each waiting caller, up to `size`. After a failure only one attempt runs at a time.
     private func connect() {
         guard !isClosed, pause == nil else { return }
         let room = failuresInRow > 0 ? 1 - counts.connecting : size - handles.count - counts.connecting
@@ -186,7 +186,7 @@ final class PostgresPoolCore {
             if handles.isEmpty { isAway = true }
             counts.failed += 1
             counts.lastError = error
-            // Nothing that time mends.
+            // Retrying cannot resolve these errors.
             if error.kind == .refused || error.kind == .libraryMissing { failWaiters(error) }
             waitBeforeNext()
         }

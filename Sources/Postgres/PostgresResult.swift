@@ -1,10 +1,10 @@
 internal import CPostgres
 
-/// The outcome of a statement, read from one of libpq's results, which is not kept.
+/// The outcome of a statement, read from a libpq result, which is not retained.
 struct PostgresResult {
     let outcome: Result<PostgresRows, PostgresError>
 
-    /// - Parameter hasEnded: whether the connection has.
+    /// - Parameter hasEnded: whether the connection has ended.
     init(_ pq: gatehouse_libpq, _ result: OpaquePointer, hasEnded: Bool) {
         switch pq.PQresultStatus(result) {
         case PGRES_TUPLES_OK, PGRES_COMMAND_OK, PGRES_EMPTY_QUERY: outcome = Self.rows(pq, result)
@@ -42,7 +42,7 @@ struct PostgresResult {
         return .success(PostgresRows(columns: names, rows: rows, count: count))
     }
 
-    /// The primary message alone: details hold values of rows.
+    /// Uses only the primary message: details contain values of rows.
     private static func error(
         _ pq: gatehouse_libpq, _ result: OpaquePointer, hasEnded: Bool
     ) -> PostgresError {

@@ -1,8 +1,8 @@
 package import Cryptography
 
-/// How PostgreSQL is reached.
+/// The parameters for connecting to PostgreSQL.
 package struct PostgresSettings: Sendable, Equatable {
-    /// A server: a name or an address, or the directory of its unix socket.
+    /// A server: a name or an address, or the directory of its Unix domain socket.
     package struct Host: Sendable, Hashable {
         package var name: String
         package var port: Int
@@ -14,7 +14,7 @@ package struct PostgresSettings: Sendable, Equatable {
 
         var isSocket: Bool { name.hasPrefix("/") }
 
-        /// Whether nothing of what is sent leaves the machine.
+        /// Whether the connection stays on this machine.
         var isLocal: Bool {
             isSocket || name == "localhost" || name == "::1" || name.hasPrefix("127.") && name.allSatisfy(Self.isOfIPv4)
         }
@@ -22,17 +22,17 @@ package struct PostgresSettings: Sendable, Equatable {
         private static func isOfIPv4(_ character: Character) -> Bool { "0123456789.".contains(character) }
     }
 
-    /// Tried in their order; of them the first that takes writes is used.
+    /// The servers, tried in order; the first one that accepts writes is used.
     package var hosts: [Host]
     package var database: String
     package var user: String
     package var password: Secret?
-    /// A file of PEM certificates: those that may have signed the servers'.
+    /// A file of PEM certificates: the authorities trusted to sign the servers' certificates.
     package var trustedCertificates: String
-    /// Whether a pooler is in between that takes no settings when a connection is made, as pgbouncer 1.18 does. Then
-    /// the time limits must be the role's: `ALTER ROLE … SET statement_timeout = '2s'`.
+    /// Whether a pooler rejects startup parameters, as pgbouncer 1.18 does. The time limits must then be set for the
+    /// role: `ALTER ROLE … SET statement_timeout = '2s'`.
     package var hasPooler: Bool
-    /// Whether servers on this machine must have TLS and a certificate as well.
+    /// Whether TLS and a valid certificate are required of servers on this machine too.
     package var verifiesLocalServers = false
     package var timeLimits = PostgresTimeLimits()
 
@@ -49,35 +49,35 @@ package struct PostgresSettings: Sendable, Equatable {
     }
 }
 
-/// How long PostgreSQL and the connections to it may take.
+/// The time and size limits of statements and connections.
 package struct PostgresTimeLimits: Sendable, Equatable {
     /// For a statement in the server.
     package var statement = Duration.seconds(2)
-    /// For the wait for a row that others have locked.
+    /// For the wait for a row lock.
     package var lock = Duration.seconds(1)
-    /// For a statement as its caller sees it, with the wait for a connection; also for a connection to be made.
+    /// For a statement as seen by the caller, including the wait for a connection; also for establishing a connection.
     package var response = Duration.seconds(3)
-    /// For the wait for a connection while the server is away.
+    /// For the wait for a connection while the server is unreachable.
     package var whileAway = Duration.milliseconds(250)
-    /// The most bytes that a response may have.
+    /// The maximum size of a response in bytes.
     package var responseSize = 16 << 20
 
     package init() {}
 }
 
 extension PostgresSettings {
-    /// The settings of one connection, by libpq's names.
+    /// The parameters of one connection, by libpq's names.
     ///
-    /// - Parameter address: of the host; nil for a unix socket.
+    /// - Parameter address: the host's address; nil for a Unix domain socket.
     func parameters(_ host: Host, address: String?) -> [(name: String, value: String)] {
         var parameters = [
             (name: "host", value: host.name), ("port", String(host.port)), ("dbname", database), ("user", user),
             ("target_session_attrs", "read-write"), ("client_encoding", "UTF8"), ("application_name", "gatehouse"),
-            // A server that is gone is noticed within 5 + 3 · 2 seconds when nothing is sent, and within 3 otherwise.
+            // A server that is gone is detected within 5 + 3 · 2 seconds when nothing is sent, and within 3 otherwise.
             ("keepalives", "1"), ("keepalives_idle", "5"), ("keepalives_interval", "2"), ("keepalives_count", "3"),
             ("tcp_user_timeout", "3000"),
             ("sslmode", sslMode(of: host)), ("sslrootcert", trustedCertificates),
-            // Nothing of the process's home directory, and nothing that blocks: libpq asks for Kerberos by itself.
+            // Uses no files of the home directory, and nothing that blocks: libpq tries Kerberos by default.
             ("gssencmode", "disable"), ("passfile", "/nonexistent/pgpass"), ("sslcert", "/nonexistent/certificate"),
         ]
         if let address { parameters.append(("hostaddr", address)) }
@@ -94,8 +94,8 @@ extension PostgresSettings {
 }
 
 extension PostgresSettings {
-    /// Those of PostgreSQL itself, by which statements are written and values are read. An operator may have set others
-    /// for a server, a database or a role.
+    /// PostgreSQL's own defaults, which the statements and the parsing of values assume. An operator may have set
+    /// others for a server, a database or a role.
     private static let defaults = [
         "default_transaction_isolation=read\\ committed", "bytea_output=hex", "array_nulls=on",
         "standard_conforming_strings=on",

@@ -1,19 +1,19 @@
 internal import Locking
 
-/// Counts of a pool's connections and statements, readable from anywhere.
+/// Counters of a pool's connections and statements, readable from any thread.
 package final class PostgresTally: Sendable {
     package struct Readings: Sendable {
         package var connections = PostgresPoolState()
-        /// How many statements took at most as long as each of ``limits``, and longer than the one before; the last
-        /// number is of those that took longer than all.
+        /// The number of statements in each bucket: at most as long as its bound in ``limits`` and longer than the
+        /// previous one. The last number counts statements longer than all bounds.
         package var durations: [Int] = Array(repeating: 0, count: limits.count + 1)
-        /// How long all statements took together, the wait for a connection included.
+        /// The total duration of all statements, including the wait for a connection.
         package var total = Duration.zero
         /// Failures by ``PostgresError/label``.
         package var errors: [String: Int] = [:]
     }
 
-    /// In seconds.
+    /// The histogram bounds, in seconds.
     package static let limits = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5]
     private static let durations = limits.map { Duration.seconds($0) }
 
@@ -35,13 +35,13 @@ package final class PostgresTally: Sendable {
 }
 
 extension PostgresError {
-    /// Every ``label``.
+    /// All values of ``label``.
     package static let labels = [
         "connection", "refused", "tls", "deadline", "too-many-waiting", "read-only", "unavailable", "conflict",
         "time-limit", "missing-right", "other",
     ]
 
-    /// The error in metrics; nil for one that tells nothing of the database.
+    /// The error's label in metrics; nil for one that says nothing about the database.
     package var label: String? {
         switch kind {
         case .connection: return condition == .readOnly ? "read-only" : "connection"
@@ -59,7 +59,7 @@ extension PostgresError {
         case .conflict: return "conflict"
         case .timeLimit: return "time-limit"
         case .missingRight: return "missing-right"
-        // The answer of a statement that lost a race.
+        // The result of a statement that lost a race.
         case .uniqueViolation: return nil
         case .other, nil: return "other"
         }

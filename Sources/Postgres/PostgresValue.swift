@@ -1,16 +1,16 @@
 /// A value of a parameter or a column.
 package enum PostgresValue: Sendable, Equatable {
     case null
-    /// `bigint`; of columns also the smaller ones, and `oid`, `xid` and `xid8`.
+    /// `bigint`; for columns also smaller integers, `oid`, `xid` and `xid8`.
     case integer(Int64)
-    /// `text`; of columns also `varchar` and `name`.
+    /// `text`; for columns also `varchar` and `name`.
     case text(String)
     /// `bytea`.
     case bytes([UInt8])
     /// `boolean`.
     case boolean(Bool)
 
-    /// PostgreSQL's numbers of its types (pg_type.dat).
+    /// PostgreSQL's type OIDs (pg_type.dat).
     private enum TypeID {
         static let bool: UInt32 = 16
         static let bytea: UInt32 = 17
@@ -26,7 +26,7 @@ package enum PostgresValue: Sendable, Equatable {
         static let xid8: UInt32 = 5069
     }
 
-    /// The type that a parameter is sent as; 0 leaves it to the server.
+    /// The type OID of a parameter; 0 lets the server infer it.
     var typeID: UInt32 {
         switch self {
         case .null: 0
@@ -48,7 +48,7 @@ package enum PostgresValue: Sendable, Equatable {
         }
     }
 
-    /// Nil for a type that is not supported, and for bytes that are none of the type.
+    /// Nil if the type is not supported, or if the bytes are not valid for it.
     ///
     /// - Parameter bytes: the binary form of a column.
     init?(_ bytes: UnsafeRawBufferPointer, typeID: UInt32) {
@@ -69,18 +69,18 @@ package enum PostgresValue: Sendable, Equatable {
     }
 }
 
-/// The rows that a statement returned.
+/// The rows returned by a statement.
 package struct PostgresRows: Sendable, Equatable {
     package let columns: [String]
-    /// Each has a value for each column.
+    /// Each row has a value for each column.
     package let rows: [[PostgresValue]]
-    /// How many rows a statement has changed or returned.
+    /// The number of rows that the statement has changed or returned.
     package let count: Int
 
     package var first: [PostgresValue]? { rows.first }
 }
 
-/// A message of `NOTIFY`.
+/// A notification sent with `NOTIFY`.
 package struct PostgresNotification: Sendable, Equatable {
     package let channel: String
     package let payload: String

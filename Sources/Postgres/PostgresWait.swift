@@ -1,21 +1,21 @@
 internal import Locking
 
-/// A caller's wait for the loop. It ends once, by a result or because the caller's task was cancelled; a result that
-/// comes later is refused.
+/// A caller's wait for the loop. It ends once, with a result or because the caller's task was cancelled; later results
+/// are rejected.
 final class PostgresWait<Value: Sendable>: Sendable {
     typealias Outcome = Result<Value, PostgresError>
 
     private enum State {
         case begins
         case waits(CheckedContinuation<Outcome, Never>)
-        /// With the outcome, where nobody waited for it yet.
+        /// Has the outcome if it came before the continuation was installed.
         case isOver(Outcome?)
     }
 
     private let state = Locked(State.begins)
 
     /// - Parameters:
-    ///   - begin: called on the loop's thread; it ends the wait at some time.
+    ///   - begin: called on the loop's thread; must eventually end the wait.
     ///   - cancelled: called on the loop's thread after a cancellation has ended the wait.
     static func run(
         _ begin: @escaping @Sendable (PostgresWait) -> Void, cancelled: @escaping @Sendable () -> Void = {}
@@ -38,7 +38,7 @@ final class PostgresWait<Value: Sendable>: Sendable {
         }
     }
 
-    /// - Returns: whether the caller gets this outcome.
+    /// - Returns: whether the caller receives this outcome.
     @discardableResult
     func end(_ outcome: Outcome) -> Bool {
         let (isFirst, continuation) = state.withLock { state -> (Bool, CheckedContinuation<Outcome, Never>?) in
@@ -68,7 +68,7 @@ final class PostgresWait<Value: Sendable>: Sendable {
     }
 }
 
-/// A value that is touched on the thread of ``PostgresLoop`` alone, and may so be sent to it.
+/// A value that is used only on ``PostgresLoop``'s thread and may therefore be sent to it.
 struct OnLoop<Value>: @unchecked Sendable {
     let value: Value
 

@@ -19,7 +19,7 @@ extension PostgresSessions: AccountNameRecords {
         ])
 
     package func note(_ names: [String], of subject: String, poolID: String, endsAt: Int64) async throws {
-        // Each once, as one statement changes a row once; in their order, so that no two wait for each other.
+        // Distinct, because one statement can change a row only once; sorted, to avoid deadlocks.
         let sql = """
             INSERT INTO account_names (pool_id, name, subject, ends_at)
             SELECT $1, n.name, $2, $3 FROM (SELECT DISTINCT unnest($4::text[]) COLLATE "C" AS name) AS n ORDER BY n.name

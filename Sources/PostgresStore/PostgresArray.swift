@@ -1,8 +1,8 @@
 internal import Postgres
 
 extension PostgresValue {
-    /// An array as text, for a parameter that the statement casts: `$1::text[]`. So a statement is the same however
-    /// many values it has.
+    /// An array as text, for a parameter that the statement casts: `$1::text[]`. The statement is thus the same for any
+    /// number of values.
     static func array(_ values: [String?]) -> PostgresValue {
         let elements = values.map { value -> String in
             guard let value else { return "NULL" }

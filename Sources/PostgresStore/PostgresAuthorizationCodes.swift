@@ -24,7 +24,7 @@ package struct PostgresAuthorizationCodes: AuthorizationCodeRecords {
     ]
 
     private static let memory = StoredAuthorizationCodes.memory
-    /// How long the results of codes that ended without use stay, for ``takeUnused(poolID:now:limit:)``.
+    /// How long the results of codes that expired unused stay, for ``takeUnused(poolID:now:limit:)``.
     private static let memoryOfUnused: Int64 = 300
 
     private let store: PostgresStore
@@ -67,7 +67,8 @@ package struct PostgresAuthorizationCodes: AuthorizationCodeRecords {
         return try await store.run(sql, [.bytes(hash), .text(poolID), .integer(clock.sharedTime(now))]) > 0
     }
 
-    /// The statement that uses a code up: it decides and writes. Of several who use a code, it returns a row to one.
+    /// SQL that marks a code as used. The statement both decides and writes: of several concurrent uses of a code, one
+    /// gets a row.
     static func use(code: String, poolID: String, now: String) -> String {
         """
         UPDATE authorization_codes SET used_at = \(now), result = NULL
@@ -76,7 +77,7 @@ package struct PostgresAuthorizationCodes: AuthorizationCodeRecords {
     }
 
     package func takeUnused(poolID: String, now: Int64, limit: Int) async throws -> [[UInt8]] {
-        // Those that another gateway is taking are its.
+        // Rows that another gateway is taking are skipped.
         let sql = """
             WITH taken AS MATERIALIZED (
                 SELECT hash, result FROM authorization_codes

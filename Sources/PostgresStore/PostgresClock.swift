@@ -3,17 +3,17 @@ internal import Locking
 internal import Postgres
 internal import Store
 
-/// The database's clock, which all gateways share. Between two looks at it the gateway's monotonic clock goes on from
-/// there. The gateway's own time of day counts only for ``latestTime(_:)``, and only near the database's.
+/// The database's clock, which all gateways share. Between two readings of it, the gateway's monotonic clock is added.
+/// The gateway's own time of day is used only for ``latestTime(_:)``, and only if it is close to the database's.
 ///
-/// The database's may be wrong as well, as after a standby has taken over. Ended rows are removed by a
+/// The database's clock may be wrong as well, as after a fail-over to a standby. Expired rows are removed by a
 /// ``Store/PruningClock`` that follows it.
 package final class PostgresClock: RecordClock {
     static let migrations = [
         PostgresStore.Migration(
             name: "pruning-clock-1",
             statements: [
-                // One row.
+                // The table has one row.
                 """
                 CREATE TABLE pruning_clock (
                     is_only boolean PRIMARY KEY CHECK (is_only),
@@ -23,13 +23,13 @@ package final class PostgresClock: RecordClock {
             ])
     ]
 
-    /// SQL of the time that it is, in milliseconds since 1970.
+    /// SQL for the current time, in milliseconds since 1970.
     static let now = "floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 
     private struct State {
         /// Milliseconds since 1970.
         var time: Int64
-        /// When that was, by the monotonic clock.
+        /// The monotonic clock's reading at ``time``, in milliseconds.
         var uptime: Int64
     }
 
@@ -41,7 +41,7 @@ package final class PostgresClock: RecordClock {
 
     /// Reads the database's clock.
     ///
-    /// - Parameter uptime: milliseconds of a clock that nobody sets.
+    /// - Parameter uptime: milliseconds of a monotonic clock.
     package static func open(
         _ store: PostgresStore, uptime: @escaping @Sendable () -> Int64 = WallClock.steadyMilliseconds()
     ) async throws -> PostgresClock {
@@ -59,12 +59,12 @@ package final class PostgresClock: RecordClock {
         pruning = PruningClock(newest: newest) { uptime() / 1000 }
     }
 
-    /// Follows the database's clock. A reading is of some moment between the question and now: the time changes only
-    /// where it is not one that this reading allows.
+    /// Adjusts to the database's clock. The reading was taken between the request and now: the time changes only if it
+    /// lies outside the range that this allows.
     ///
     /// - Parameters:
-    ///   - time: what was read, in milliseconds since 1970.
-    ///   - sent: when it was asked for, by ``uptime``.
+    ///   - time: the reading, in milliseconds since 1970.
+    ///   - sent: when it was requested, by ``uptime``.
     func follow(_ time: Int64, askedAt sent: Int64) {
         let received = uptime()
         state.withLock { state in
@@ -84,8 +84,8 @@ package final class PostgresClock: RecordClock {
 
     package func believedTime(_ now: Int64) -> Int64 { pruning.believed(sharedTime()) }
 
-    /// The later of the database's time and the gateway's, while they are near each other: issuers date tokens by clocks
-    /// of their own, and by one that is behind, tokens of just before the revocation would be left out.
+    /// The later of the database's time and the gateway's, if they are close to each other. Issuers date tokens by
+    /// their own clocks: a revocation by a slow clock would miss tokens issued just before it.
     package func latestTime(_ now: Int64) -> Int64 {
         let shared = pruning.latest(sharedTime())
         return abs(now - shared) <= PruningClock.smallStep ? max(now, shared) : shared

@@ -1,13 +1,13 @@
 internal import Locking
 internal import Postgres
 
-/// Whether PostgreSQL takes writes, as the last ones tell.
+/// Whether PostgreSQL accepts writes, according to the last ones.
 ///
-/// A statement that fails for the server's sake says at once that it does not. That it does again only a trial says.
+/// A statement that fails because of the server shows at once that it does not. Only a trial shows that it does again.
 final class PostgresCondition: Sendable {
     private let state = Locked<String?>(nil)
 
-    /// Why nothing can be written; names no host and no value.
+    /// The reason why nothing can be written; contains no host and no value.
     var error: String? { state.withLock { $0 } }
 
     func statementFailed(_ error: PostgresError) {
@@ -17,7 +17,7 @@ final class PostgresCondition: Sendable {
 
     func trialSucceeded() { state.withLock { $0 = nil } }
 
-    /// A trial has nothing of its own that could be at fault.
+    /// The trial's own data cannot be at fault, so every error counts.
     func trialFailed(_ error: any Error) {
         let known = error as? PostgresError
         if known?.kind == .cancelled { return }
@@ -25,7 +25,7 @@ final class PostgresCondition: Sendable {
         state.withLock { $0 = words ?? Self.withState("a trial write fails", known) }
     }
 
-    /// Nil for what is the fault of what was written, or of others who write the same.
+    /// Nil if the error is due to the data written, or to concurrent writes of the same data.
     private static func words(_ error: PostgresError) -> String? {
         switch error.kind {
         case .connection where error.condition == .readOnly: return readOnly(error)
@@ -43,7 +43,7 @@ final class PostgresCondition: Sendable {
         case .unavailable where error.sqlState == "53100": return withState("PostgreSQL's disk is full", error)
         case .unavailable: return withState("PostgreSQL cannot work now", error)
         case .missingRight: return withState("the role lacks a right", error)
-        // XX: its own fault, as damaged files.
+        // Class XX: an internal error of the server, such as damaged files.
         case .other where error.sqlState?.hasPrefix("XX") == true:
             return withState("PostgreSQL reports an internal error", error)
         case .conflict, .timeLimit, .uniqueViolation, .other, nil: return nil
@@ -54,7 +54,7 @@ final class PostgresCondition: Sendable {
         withState("PostgreSQL takes no writes: it is a standby or read only", error)
     }
 
-    /// Of a trial: nobody else writes its row.
+    /// A time limit counts for a trial, since nobody else writes its row.
     private static func slow(_ error: PostgresError) -> String? {
         error.condition == .timeLimit ? withState("PostgreSQL did not respond in time", error) : nil
     }

@@ -1,10 +1,10 @@
 package import Postgres
 
 extension PostgresInspection {
-    /// Whether notifications arrive. A pooler in transaction mode accepts LISTEN and delivers nothing, so one message is
-    /// sent from another connection.
+    /// Whether notifications arrive. A pooler in transaction mode accepts LISTEN but delivers nothing, so a test
+    /// message is sent from another connection.
     ///
-    /// - Parameter patience: how long it may take.
+    /// - Parameter patience: the longest wait for the message.
     package static func canListen(_ settings: PostgresSettings, patience: Duration = .seconds(1)) async -> Bool {
         do {
             let channel = "gatehouse_check_" + String(UInt64.random(in: .min ... .max), radix: 36)

@@ -2,20 +2,19 @@ internal import Encoding
 package import Postgres
 package import Store
 
-/// The findings of a look at a database that gateways are to share. Nothing is changed by it.
+/// The result of checking a database for use by several gateways. The check changes nothing.
 package struct PostgresInspection: Sendable, Equatable {
-    /// PostgreSQL's, as 150004.
+    /// PostgreSQL's version number, such as 150004.
     package var serverVersion: Int
     package var schema: StoreReport.Schema
-    /// The gateway's time of day less the database's, in milliseconds.
+    /// The gateway's time of day minus the database's, in milliseconds.
     package var clockDifference: Int64
 
-    /// The oldest version of PostgreSQL that has all that the statements use: hashes of rows and of what they have in
-    /// common, and snapshots of 64 bits.
+    /// The oldest supported version of PostgreSQL. The statements need snapshots of 64 bits, introduced in version 13.
     package static let oldestServer = 14_00_00
 
     /// - Parameter now: the time of day, in milliseconds since 1970.
-    /// - Throws: ``PostgresStartError``, for everything that keeps a gateway from starting.
+    /// - Throws: ``PostgresStartError`` for every condition that prevents a gateway from starting.
     package static func look(
         _ settings: PostgresSettings, now: @Sendable () -> Int64
     ) async throws(PostgresStartError) -> PostgresInspection {
@@ -32,7 +31,7 @@ package struct PostgresInspection: Sendable, Equatable {
             let asked = now()
             let rows = try await store.rows("SELECT \(PostgresClock.now) AS now")
             guard let time = try rows.first?.integer("now") else { throw StoreError.rowVanished }
-            // As of the middle of the time that it took.
+            // The reading is attributed to the middle of the round trip.
             return PostgresInspection(
                 serverVersion: version, schema: schema, clockDifference: (asked + now()) / 2 - time)
         } catch {
@@ -41,7 +40,7 @@ package struct PostgresInspection: Sendable, Equatable {
     }
 
     /// - Returns: the server's version.
-    /// - Throws: ``PostgresStartError`` for a version that is too old, and for a database that has not every character.
+    /// - Throws: ``PostgresStartError`` if the version is too old, or if the database's encoding lacks characters.
     @discardableResult
     static func requireServer(_ settings: PostgresSettings) async throws -> Int {
         let connection = try await PostgresConnection.connect(settings)
@@ -52,13 +51,13 @@ package struct PostgresInspection: Sendable, Equatable {
             throw StoreError.rowVanished
         }
         guard version >= oldestServer else { throw PostgresStartError.serverTooOld(Int(version)) }
-        // SQL_ASCII takes all bytes as they are.
+        // SQL_ASCII stores all bytes unchanged.
         guard encoding.isOne(of: ["UTF8", "SQL_ASCII"]) else { throw PostgresStartError.encoding(encoding, settings) }
         return Int(version)
     }
 
-    /// - Throws: ``PostgresStartError`` where the role may not use a table that is there. Those that it makes are its
-    ///   own.
+    /// - Throws: ``PostgresStartError`` if the role lacks a right on an existing table. It owns the tables that it
+    ///   creates itself.
     static func requireRights(_ store: PostgresStore, _ settings: PostgresSettings) async throws {
         let rights = ["SELECT", "INSERT", "UPDATE", "DELETE"].map { "has_table_privilege(t.id, '\($0)')" }
         let rows = try await store.rows(
@@ -78,8 +77,8 @@ package struct PostgresInspection: Sendable, Equatable {
 }
 
 extension PostgresStore {
-    /// How the schema stands to the one that this version makes. Steps of a newer version that keep this one working
-    /// count as current.
+    /// The database's schema compared with this version's. Steps of a newer version that keep this one working are
+    /// accepted as current.
     func schema() async throws -> StoreReport.Schema {
         let exists = try await rows("SELECT to_regclass('gatehouse_migrations') IS NOT NULL AS does")
         let names = Self.migrations.map(\.name)

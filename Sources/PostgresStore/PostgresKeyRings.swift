@@ -30,14 +30,14 @@ package struct PostgresKeyRings: KeyRingRecords {
         return KeyRingRecord(version: try row.integer("version"), sealed: try row.bytes("sealed"))
     }
 
-    /// SQL that puts a version in the place of whichever is there.
+    /// SQL that stores a version in place of any other.
     static let putting = """
         INSERT INTO key_rings (purpose, version, sealed) VALUES ($1, $2, $3)
         ON CONFLICT (purpose) DO UPDATE SET version = excluded.version, sealed = excluded.sealed, changed_at = now()
         """
 
     package func replace(with record: KeyRingRecord, for purpose: KeyPurpose) async throws -> Bool {
-        // A writer that waits for another one's row looks at its version again.
+        // A writer that waits for another one's row lock checks the version again.
         let sql =
             record.version == 1
             ? "INSERT INTO key_rings (purpose, version, sealed) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"

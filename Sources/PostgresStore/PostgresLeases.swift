@@ -1,11 +1,11 @@
 internal import Postgres
 package import Store
 
-/// Leases in PostgreSQL, on the session's row. A session that is not stored yet has its lease in a table beside it, as
-/// one that began before the records did.
+/// Leases in PostgreSQL, stored in the session's row. The lease of a session that is not stored, such as one from
+/// before the records, is in a separate table.
 ///
-/// The server's clock counts. A statement that has waited for another one goes by the time at which it began, at which
-/// a lease is rather still there.
+/// Times are by the server's clock. A statement that has waited for another one uses the time at which it began, so a
+/// lease may appear valid slightly too long.
 extension PostgresSessions {
     static let leases = PostgresStore.Migration(
         name: "refresh-leases-1",
@@ -22,15 +22,15 @@ extension PostgresSessions {
 
     private static let end = "now() + interval '\(RefreshLeases.lifetime) seconds'"
 
-    /// Whether a lease is over. One that ends much later than any that is taken now was taken by a clock that was ahead;
-    /// of those taken at the same time as this statement began none does.
+    /// Whether a lease has ended. One that ends much later than a lease taken now was taken while the clock was ahead;
+    /// a lease taken concurrently with this statement never does.
     private static func hasEnded(_ column: String) -> String {
         "(\(column) <= now() OR \(column) > now() + interval '\(2 * RefreshLeases.lifetime) seconds')"
     }
 
     package func take(_ lease: RefreshLease) async throws -> RefreshLeaseStep {
-        // The conditions are asked of the newest version of the row: whoever has waited for another one's lease or
-        // successor finds it.
+        // The conditions are checked on the newest version of the row, so a caller that has waited for another one's
+        // lease or successor sees it.
         let taken = try await store.rows(
             """
             UPDATE sessions SET lease_holder = $2, lease_ends_at = \(Self.end)
@@ -52,10 +52,10 @@ extension PostgresSessions {
             WHERE \(Self.hasEnded("l.ends_at"))
             """, [.bytes(lease.family), .bytes(lease.holder)])
         guard taken > 0 else { return .held }
-        // Another holder may have stored the session since it was looked for, and no one can from now on.
+        // Another holder may have stored the session since the lookup; while this lease is held, none can.
         guard let record = try await session(lease.family) else { return .taken(nil) }
         try await releaseUnknown(lease)
-        // Its row has the lease from now on: asked for once more, that decides.
+        // The lease now belongs to the session's row: the caller's next attempt is decided there.
         return record.isPast(lease.generation) ? .passed(record) : .held
     }
 

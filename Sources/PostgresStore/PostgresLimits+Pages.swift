@@ -1,12 +1,12 @@
 internal import Postgres
 package import Store
 
-/// The counters as a gateway reads them when it starts, in pages: no statement takes long, and no response is large.
+/// The counters, read in pages when a gateway starts, so that no statement takes long and no response is large.
 extension PostgresLimits {
-    /// How many rows one statement reads.
+    /// The number of rows that one statement reads.
     private static let page = 10_000
 
-    /// The newest of them, the older windows first.
+    /// The newest rows, sorted by window.
     package func counts(now: Int64, limit: Int) async throws -> [CountRecord] {
         let pruning = clock.pruningTime(now)
         return try await PostgresStore.pages(of: Self.page, upTo: limit) { (last: CountRecord?, count: Int) in
@@ -24,7 +24,8 @@ extension PostgresLimits {
         }.sorted { $0.window < $1.window }
     }
 
-    /// The newest of them. One that is counted again between two pages may be missing: each call looks its own up.
+    /// The newest rows. A row that is updated between two pages may be missing; this is harmless, since each call looks
+    /// up its own rows.
     package func failures(now: Int64, limit: Int) async throws -> [FailureRecord] {
         let pruning = clock.pruningTime(now)
         return try await PostgresStore.pages(of: Self.page, upTo: limit) { (last: FailureRecord?, count: Int) in

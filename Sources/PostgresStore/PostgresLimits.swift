@@ -1,7 +1,8 @@
 internal import Postgres
 package import Store
 
-/// Counters in PostgreSQL. Their keys are hashes, which hold no U+0000, which no text here may.
+/// Counters in PostgreSQL. Their keys are hashes, so they cannot contain U+0000, which PostgreSQL's text does not
+/// allow.
 package struct PostgresLimits: LimitRecords {
     static let migrations = [
         PostgresStore.Migration(
@@ -49,20 +50,20 @@ package struct PostgresLimits: LimitRecords {
             ]),
     ]
 
-    /// With how many rows each has for each key that is kept.
+    /// The tables, their key columns, and the number of rows stored for each row of the limit.
     private static let tables = [
         ("limit_counts", ["key", "window_number"], 1), ("sign_in_failures", ["key"], 1),
         ("known_devices", ["key"], PostgresLimits.devicesPerKey), ("accounts_of_names", ["name"], 1),
     ]
 
-    /// Of `l`.
+    /// The columns, qualified with the alias `l`.
     static let failureColumns = "l.key, l.count, l.last_at, l.ends_at, l.epoch"
 
     package let areShared = true
     let store: PostgresStore
     let clock: any RecordClock
 
-    /// - Parameter clock: by which records end, as a guard against a time of day that is ahead.
+    /// - Parameter clock: the clock by which records expire, as protection against a time of day that is ahead.
     package init(_ store: PostgresStore, clock: any RecordClock) {
         self.store = store
         self.clock = clock
@@ -77,7 +78,8 @@ package struct PostgresLimits: LimitRecords {
         guard !counts.isEmpty else { return [] }
         let once = SummedOnce(
             counts.map { (RowKey($0.key, $0.window), $0.count) }, endsAt: counts.map(\.endsAt))
-        // One statement, however many they are: a list of VALUES would have more parameters than PostgreSQL takes.
+        // One statement for any number of rows: a list of VALUES could exceed PostgreSQL's maximum number of
+        // parameters.
         let totals = try await store.repeatedRows(
             """
             INSERT INTO limit_counts AS l (key, window_number, count, ends_at)
@@ -155,7 +157,7 @@ package struct PostgresLimits: LimitRecords {
         return try FailureRecord(row)
     }
 
-    /// Both times by the clock of all gateways.
+    /// Converts both times to the clock that all gateways share.
     private func shared(_ milliseconds: Int64, endsAt: Int64) -> (at: Int64, endsAt: Int64) {
         let time = clock.sharedMilliseconds(milliseconds)
         return (time, endsAt + (time - milliseconds) / 1000)
@@ -194,7 +196,7 @@ package struct PostgresLimits: LimitRecords {
         )
         let names = keys.map { parameters.add(.text($0)) }
         let isMeant = names.isEmpty ? "FALSE" : "l.key IN (\(names.joined(separator: ", ")))"
-        // One row at least, which has nothing of any failure where there is none.
+        // At least one row is returned; its failure columns are NULL if there are no failures.
         let rows = try await store.rows(
             """
             SELECT EXISTS (SELECT 1 FROM known_devices WHERE key = \(device) AND ends_at > \(now)) AS knows,
@@ -211,7 +213,7 @@ package struct PostgresLimits: LimitRecords {
 
     package func removeEnded(now: Int64, limit: Int) async throws {
         let pruning = clock.pruningTime(now)
-        // The failure of one table keeps no other from its turn.
+        // A failure with one table does not stop the others.
         var failures: [any Error] = []
         for (table, key, _) in Self.tables {
             do {
@@ -230,7 +232,7 @@ package struct PostgresLimits: LimitRecords {
         if let first = failures.first { throw first }
     }
 
-    /// Removes the rows beyond a limit, those that end first before the others.
+    /// Removes the rows beyond a limit, those that expire first before the others.
     private func removeEarliest(of table: String, key: [String], beyond limit: Int) async throws {
         let first = try await store.rowsOfLongReading(
             "SELECT ends_at FROM \(table) ORDER BY ends_at DESC LIMIT 1 OFFSET $1", [.integer(max(0, limit - 1))])
@@ -239,7 +241,7 @@ package struct PostgresLimits: LimitRecords {
     }
 }
 
-/// A row's key, by its bytes.
+/// A row's key, compared by its bytes.
 private struct RowKey: Hashable {
     let bytes: [UInt8]
     let window: Int64
@@ -256,12 +258,12 @@ private struct RowKey: Hashable {
     }
 }
 
-/// Numbers for rows of which some may be the same: a statement changes a row once at most, and locks the rows in the
-/// order of their keys, so that no two statements wait for each other.
+/// Increments with duplicate rows summed. A statement can change a row only once, and it locks rows in key order to
+/// avoid deadlocks.
 private struct SummedOnce {
-    /// By their keys' order.
+    /// Sorted by key.
     let sums: [(key: RowKey, count: Int64, endsAt: Int64)]
-    /// For each number, in the order given, how much comes after it for the same row.
+    /// For each increment, in the order given, the sum of the later increments of the same row.
     let later: [(key: RowKey, count: Int64)]
 
     init(_ numbers: [(key: RowKey, count: Int64)], endsAt: [Int64]) {

@@ -1,27 +1,28 @@
 internal import Locking
 package import Postgres
 
-/// One connection of its own that hears what is announced on a channel, for as long as somebody follows it. After a
-/// loss it connects again, to whichever host takes writes.
+/// A dedicated connection that listens on a channel while a follower needs it. After a loss it reconnects to whichever
+/// host accepts writes.
 ///
-/// A pooler in transaction mode takes LISTEN and delivers nothing to a connection that is idle. So a message to oneself,
-/// sent on another connection, decides whether anything is heard; until it has come, and where it does not come, followers
-/// ask by themselves. No statement runs meanwhile: with its response a pooler may deliver a message by chance.
+/// A pooler in transaction mode accepts LISTEN but delivers nothing to an idle connection. A message to itself, sent on
+/// another connection, therefore tests whether notifications arrive. Until it has arrived, or if it does not, followers
+/// poll. No statement runs on the listening connection meanwhile: a pooler may deliver a message with its response by
+/// chance.
 package final class PostgresListener: Sendable {
     private struct State {
-        /// The connection that listens, while no statement is under way on it.
+        /// The listening connection while no statement runs on it.
         var free: PostgresConnection?
-        /// The connection that listens; nil where there is none.
+        /// The listening connection; nil if there is none.
         var current: PostgresConnection?
-        /// Whether a message has been heard on it.
+        /// Whether the test message has arrived on it.
         var isListening = false
-        /// Whether it is another connection than a reader knew last.
+        /// Whether the connection has changed since the last call of ``takeReconnected()``.
         var isNew = false
     }
 
-    /// How long a message to oneself may take.
+    /// The longest wait for the test message.
     private static let patience = Duration.seconds(2)
-    /// The wait before it is tried again where nothing was heard.
+    /// The pause before the next attempt if no message arrived.
     private static let deafness = Duration.seconds(60)
     private static let (firstPause, longestPause) = (Duration.milliseconds(100), Duration.seconds(5))
 
@@ -30,7 +31,7 @@ package final class PostgresListener: Sendable {
     private let jitter: @Sendable () -> Double
     private let state = Locked(State())
 
-    /// - Parameter jitter: a number from 0.5 to 1, by which a pause is multiplied.
+    /// - Parameter jitter: a factor for pauses, from 0.5 to 1.
     package init(
         _ settings: PostgresSettings, channel: String,
         jitter: @escaping @Sendable () -> Double = { .random(in: 0.5...1) }
@@ -40,14 +41,14 @@ package final class PostgresListener: Sendable {
         self.jitter = jitter
     }
 
-    /// Whether messages arrive.
+    /// Whether notifications arrive.
     package var isListening: Bool { state.withLock { $0.isListening } }
 
     /// Listens until cancelled.
     ///
     /// - Parameters:
-    ///   - pool: sends the message to oneself.
-    ///   - ring: called with each message, and when the connection is another one.
+    ///   - pool: sends the test message.
+    ///   - ring: called for each message, and when the connection changes.
     func run(_ pool: PostgresPool, _ ring: @escaping @Sendable () -> Void) async {
         var failures = 0
         while !Task.isCancelled {
@@ -68,18 +69,18 @@ package final class PostgresListener: Sendable {
     private enum End {
         /// The connection has ended.
         case lost
-        /// Nothing was heard.
+        /// The test message did not arrive.
         case deaf
     }
 
-    /// Listens on one connection until it ends, or for as long as nothing is heard.
+    /// Listens on one connection until it ends, or until the test message times out.
     private func listen(_ pool: PostgresPool, _ ring: @escaping @Sendable () -> Void) async throws -> End {
         let connection = try await PostgresConnection.connect(settings)
         defer { forget(connection) }
         try await connection.listen(channel)
         use(connection)
         ring()
-        // Others' messages prove nothing: a pooler may deliver them with the response to LISTEN.
+        // Other messages prove nothing: a pooler may deliver them with the response to LISTEN.
         let own = String(UInt64.random(in: .min ... .max), radix: 36)
         return try await withThrowingTaskGroup(of: End?.self) { group in
             defer { group.cancelAll() }
@@ -102,9 +103,9 @@ package final class PostgresListener: Sendable {
         }
     }
 
-    /// Runs a statement on the connection that listens, where it is free.
+    /// Runs a statement on the listening connection if it is free.
     ///
-    /// - Returns: nil where it is not.
+    /// - Returns: nil if it is not free.
     func query(_ sql: String, _ values: [PostgresValue]) async throws(PostgresError) -> PostgresRows? {
         guard let connection = takeFree() else { return nil }
         do {
@@ -112,13 +113,13 @@ package final class PostgresListener: Sendable {
             giveBack(connection)
             return rows
         } catch {
-            // Its end ends the listening, which then begins on another one.
+            // Closing it ends ``listen(_:_:)``, which then starts on a new connection.
             connection.close()
             throw error
         }
     }
 
-    /// Whether the connection is another one than when this was asked last.
+    /// Whether the connection has changed since the previous call.
     func takeReconnected() -> Bool {
         state.withLock { state in
             defer { state.isNew = false }
@@ -126,7 +127,7 @@ package final class PostgresListener: Sendable {
         }
     }
 
-    /// Leaves the server for one that takes writes.
+    /// Disconnects, in order to find a server that accepts writes.
     func reconnect() { state.withLock { $0.current }?.close() }
 
     // MARK: State

@@ -2,10 +2,10 @@ internal import Postgres
 internal import Store
 
 extension PostgresStore {
-    /// All steps of the schema, in their order. They run once each; a published step is never changed.
+    /// All schema steps, in order. Each runs once; a published step is never changed.
     ///
-    /// A step only adds: while gateways are replaced one by one, the version before still works with the schema. For
-    /// the same reason statements name the columns that they read and write.
+    /// Steps only add, so that the previous version works with the schema during a rolling update. For the same reason
+    /// statements name the columns that they read and write.
     static let migrations: [Migration] =
         PostgresSessions.migrations + PostgresAuthorizationCodes.migrations + PostgresRevocations.migrations
         + PostgresLimits.migrations + PostgresOutbox.migrations + PostgresUsers.migrations
@@ -15,10 +15,11 @@ extension PostgresStore {
         + PostgresPasswordChanges.migrations
         + PostgresShortLived.migrations + PostgresACME.migrations
 
-    /// Brings the database to the current schema. Of several gateways that start at once one does, and the others wait.
+    /// Migrates the database to the current schema. If several gateways start at once, one migrates and the others
+    /// wait.
     ///
-    /// - Returns: how many steps the schema has, those of newer versions included.
-    /// - Throws: PostgreSQL's error, and ``StoreError/newerSchema(_:)`` for steps that this version does not know and
+    /// - Returns: the number of schema steps, including those of newer versions.
+    /// - Throws: PostgreSQL's error, and ``StoreError/newerSchema(_:)`` if there are unknown steps that this version
     ///   does not work with.
     @discardableResult
     package func migrate() async throws -> Int {
@@ -27,9 +28,9 @@ extension PostgresStore {
 
     @discardableResult
     func migrate(_ migrations: [Migration]) async throws -> Int {
-        // A connection that comes back within a transaction is closed, which undoes the transaction.
+        // A connection returned within a transaction is closed, which rolls the transaction back.
         try await pool.withConnection { connection in
-            // With a stricter one by default, nothing of another gateway's steps would be seen after the wait for them.
+            // With a stricter default, another gateway's steps would be invisible after the wait for them.
             _ = try await connection.query("BEGIN ISOLATION LEVEL READ COMMITTED")
             let count = try await Self.migrate(connection, migrations)
             _ = try await connection.query("COMMIT")
@@ -42,12 +43,12 @@ extension PostgresStore {
         func run(_ sql: String, _ values: [PostgresValue] = []) async throws -> PostgresRows {
             try await connection.query(sql, values, deadline: deadline)
         }
-        // Steps and the wait for another gateway's may take longer than the statements of service.
+        // Steps, and the wait for another gateway's, may take longer than ordinary statements.
         for limit in ["lock_timeout", "statement_timeout", "idle_in_transaction_session_timeout"] {
             _ = try await run("SET LOCAL \(limit) = '\(patience.components.seconds)s'")
         }
         _ = try await run("SELECT pg_advisory_xact_lock($1)", [.integer(lockKey)])
-        // Where all is there, nothing asks for the right to make tables.
+        // If the tables exist, the right to create tables is not needed.
         let exists = try await run("SELECT to_regclass('gatehouse_migrations') IS NOT NULL")
         if exists.first != [.boolean(true)] { _ = try await run(table) }
         let known = try await run(knownSteps).rows
@@ -64,10 +65,10 @@ extension PostgresStore {
         return unknown.count + migrations.count
     }
 
-    /// How long the steps of a start may take, the wait for those of another gateway included.
+    /// The time limit of a migration, including the wait for another gateway's.
     private static let patience = Duration.seconds(60)
 
-    /// Any number that is always the same, of a lock that nobody else takes: "gatehous" in ASCII.
+    /// An arbitrary constant that identifies the lock: "gatehous" in ASCII.
     private static let lockKey: Int64 = 0x6761_7465_686F_7573
 
     static let knownSteps = "SELECT name, keeps_older_working FROM gatehouse_migrations ORDER BY name"
@@ -80,7 +81,7 @@ extension PostgresStore {
         )
         """
 
-    /// The names of the tables that the steps make.
+    /// The names of the tables that the steps create.
     static var tables: [String] {
         let made = "CREATE TABLE "
         let names = migrations.flatMap(\.statements).filter { $0.hasPrefix(made) }

@@ -26,13 +26,13 @@ package struct PostgresOutbox: OutboxRecords {
             ])
     ]
 
-    /// By how many milliseconds the leases of two processes may differ.
+    /// The largest difference between two processes' leases, in milliseconds.
     private static let leaseDifference: Int64 = 60_000
 
     private let store: PostgresStore
     private let clock: any RecordClock
 
-    /// - Parameter clock: by which messages are given up, as a guard against a time of day that is ahead.
+    /// - Parameter clock: the clock by which messages are given up, as protection against a time of day that is ahead.
     package init(_ store: PostgresStore, clock: any RecordClock) {
         self.store = store
         self.clock = clock
@@ -52,16 +52,16 @@ package struct PostgresOutbox: OutboxRecords {
         return added > 0
     }
 
-    /// The columns with their types: a parameter that is NULL has none of its own.
+    /// The columns with their types: a NULL parameter has no type of its own.
     static let columns: [(name: String, type: String)] = [
         ("key", "text"), ("destination", "text"), ("kind", "text"), ("subject", "text"), ("body", "text"),
         ("created_at", "bigint"), ("due_at", "bigint"), ("attempts", "bigint"), ("must_arrive", "boolean"),
     ]
 
-    /// The columns of the messages `l`.
+    /// The columns, qualified with the alias `l`.
     private static let columnList = columns.map { "l.\($0.name)" }.joined(separator: ", ")
 
-    /// In the order of the columns.
+    /// The values in the order of the columns.
     static func values(of message: OutboxMessage) -> [PostgresValue] {
         [
             .text(message.key), .text(message.destination), .text(message.kind), .optional(message.subject),
@@ -74,8 +74,8 @@ package struct PostgresOutbox: OutboxRecords {
         for destination: String, now: Int64, lease: Int64, longestPause: Int64, limit: Int
     ) async throws -> [OutboxMessage] {
         let now = clock.sharedMilliseconds(now)
-        // Attempts are kept within what the shift and the column can hold, whatever is stored. Rows that another
-        // process claims at this moment are left to it.
+        // Attempts are clamped to the range of the shift and the column, whatever value is stored. Rows that another
+        // process is claiming are skipped.
         return try await store.rows(
             """
             WITH due AS MATERIALIZED (
@@ -128,7 +128,7 @@ package struct PostgresOutbox: OutboxRecords {
 }
 
 extension OutboxMessage {
-    /// With times by the clock of all gateways; it is made at this moment.
+    /// The message with its times converted to the clock that all gateways share. It must have been created just now.
     func shared(_ clock: any RecordClock) -> OutboxMessage {
         var message = self
         message.createdAt = clock.sharedMilliseconds(createdAt)

@@ -1,7 +1,7 @@
 internal import Postgres
 package import Store
 
-/// Changes of passwords in PostgreSQL.
+/// Password changes in PostgreSQL.
 package struct PostgresPasswordChanges: PasswordChangeRecords {
     static let migrations = [
         PostgresStore.Migration(

@@ -26,28 +26,28 @@ package struct PostgresReplicas: ReplicaRecords {
             ])
     ]
 
-    /// A table with answers that a refresh may ask for once more.
+    /// A table with responses that a repeated refresh may request.
     package struct Answers: Sendable {
         let table: String
         let key: String
-        /// The column that holds the answer.
+        /// The column with the response.
         let answer: String
     }
 
     private static let now = "extract(epoch FROM clock_timestamp())::bigint"
-    /// How many rows one statement opens at most.
+    /// The maximum number of rows that one statement reopens.
     private static let openedAtOnce: Int64 = 500
 
     private let store: PostgresStore
     private let answers: [Answers]
 
-    /// - Parameter answers: the tables whose windows are opened once more.
+    /// - Parameter answers: the tables whose retry windows are reopened.
     package init(_ store: PostgresStore, answers: [Answers] = [PostgresSessions.answers, PostgresUsers.answers]) {
         self.store = store
         self.answers = answers
     }
 
-    /// A report is of no use after a loss of power: nobody waits for the disk.
+    /// A report is worthless after a power loss, so it does not wait for the disk.
     package func report(_ report: ReplicaReport) async throws {
         let sql = """
             INSERT INTO replicas (id, name, version, configuration, started_at, heard_at, list_origin, list_snapshot,
@@ -75,10 +75,11 @@ package struct PostgresReplicas: ReplicaRecords {
         try await store.run("UPDATE replicas SET ended_at = \(Self.now) WHERE id = $1", [.text(id)])
     }
 
-    /// One finds those that are lost, and any may open the windows: one that is killed in between is taken over from.
+    /// One gateway finds the lost ones, but any may reopen the windows: if one is killed in between, another takes
+    /// over.
     ///
-    /// One that was heard later than now, by a clock that was ahead, counts as heard now: it has not spoken since the
-    /// clock is right.
+    /// A heartbeat far later than now was stored while the clock was ahead, and none has arrived since the clock was
+    /// corrected. It counts as received now.
     package func takeUpLost() async throws -> [String] {
         try await store.run(
             """
@@ -108,7 +109,7 @@ package struct PostgresReplicas: ReplicaRecords {
         return found
     }
 
-    /// Opens the windows that were open at a time, each once and until the same second, whoever does it.
+    /// Reopens the windows that were open at a time, each once and until the same second, whichever gateway does it.
     private func reopen(_ answers: Answers, openAt: Int64, lostAt: Int64) async throws {
         let (table, key) = (answers.table, answers.key)
         let sql = """
@@ -121,19 +122,19 @@ package struct PostgresReplicas: ReplicaRecords {
             )
             SELECT count(*) AS count, max(refreshed_at) AS last FROM chosen
             """
-        // Again until nothing is found, so that windows that another gateway failed to open are opened as well.
+        // Repeats until nothing is found, so that windows that another gateway failed to reopen are covered too.
         var opened: Int64
         repeat {
             opened = 0
-            var earliest: Int64? = openAt - LostAnswers.window
+            var earliest: Int64? = openAt - RetryWindows.window
             while let first = earliest {
                 let values: [PostgresValue] = [
-                    .integer(first), .integer(lostAt), .integer(lostAt + LostAnswers.window),
+                    .integer(first), .integer(lostAt), .integer(lostAt + RetryWindows.window),
                 ]
                 guard let row = try await store.rows(sql, values).first else { throw StoreError.rowVanished }
                 let count = try row.integer("count")
                 opened += count
-                // Each goes on from where the one before has ended: what is done is not looked at again.
+                // Continues where the previous statement ended, so that finished rows are not scanned again.
                 earliest = count == Self.openedAtOnce ? try row.optional(PostgresRow.integer, "last") : nil
             }
         } while opened > 0
@@ -174,8 +175,8 @@ package struct PostgresReplicas: ReplicaRecords {
         return ChangePosition(origin: try row.text("origin"), mark: try row.text("snapshot"))
     }
 
-    /// A gateway has read a change when its snapshot sees the transaction. So all that are seen by the position's
-    /// snapshot must be seen by the gateway's, on the same course of the database.
+    /// A gateway has read a change if its snapshot sees the transaction. All changes seen by the position's snapshot
+    /// must therefore be seen by the gateway's, on the same timeline of the database.
     package func confirmations(of position: ChangePosition, silence: Int64) async throws -> Confirmations {
         let sql = """
             SELECT count(*) AS every, count(*) FILTER (
@@ -194,11 +195,11 @@ package struct PostgresReplicas: ReplicaRecords {
 }
 
 extension PostgresUsers {
-    /// The tokens that took others' places.
+    /// The tokens that replaced others.
     package static let answers = PostgresReplicas.Answers(table: "user_sessions", key: "id", answer: "successor")
 }
 
 extension PostgresSessions {
-    /// The answers to refreshes.
+    /// The responses to refreshes.
     package static let answers = PostgresReplicas.Answers(table: "sessions", key: "family", answer: "answer")
 }

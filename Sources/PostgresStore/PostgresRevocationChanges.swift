@@ -1,22 +1,22 @@
 internal import Postgres
 internal import Store
 
-/// The list of revocations as several gateways change it.
+/// The list of revocations, changed by several gateways.
 ///
-/// A position is a snapshot of the database: it says of each transaction whether its rows had been there to read. So no
-/// row is missed, however late its transaction commits, and none is read twice. A number that grows with each row would
-/// miss those whose transactions commit after later ones.
+/// A position is a snapshot of the database: it determines for each transaction whether its rows were visible. No row
+/// is missed, however late its transaction commits, and none is read twice unless it was committed between two pages. A
+/// sequence number would miss rows whose transactions commit after later ones.
 struct PostgresRevocationChanges: RevocationChanges {
-    /// How often all gateways ask where they are told nothing, and where a message could have been lost.
+    /// The interval at which a gateway polls without notifications, and with them, in case one was lost.
     private static let (pollingInterval, checkingInterval) = (Duration.milliseconds(250), Duration.seconds(1))
-    /// How many rows one statement reads.
+    /// The number of rows that one statement reads.
     private static let page = 1000
 
     private let store: PostgresStore
     private let clock: any RecordClock
     private let listener: PostgresListener?
 
-    /// - Parameter listener: nil: changes are asked for.
+    /// - Parameter listener: nil: changes are polled.
     init(_ store: PostgresStore, clock: any RecordClock, listener: PostgresListener?) {
         self.store = store
         self.clock = clock
@@ -34,10 +34,10 @@ struct PostgresRevocationChanges: RevocationChanges {
         }
     }
 
-    /// In pages of the key's order, so that no response is large. The position is the first page's: what is committed
-    /// between two pages is read once more.
+    /// Reads in pages, in key order, so that no response is large. The position is the first page's: rows committed
+    /// between two pages are read again.
     func read(since position: ChangePosition?, now: Int64) async throws -> RevocationReading {
-        // After a new connection, something may have come between.
+        // Notifications may have been missed before a new connection.
         let position = listener?.takeReconnected() == true ? nil : position
         if position == nil { await store.takeOverTransactions("revocations") }
         let first = try await rows(behind: nil, since: position, now: now)
@@ -59,12 +59,12 @@ struct PostgresRevocationChanges: RevocationChanges {
         return RevocationReading(records: records, position: current, isWhole: position == nil)
     }
 
-    /// A server that takes no writes is not the one that others write to.
+    /// A server that accepts no writes is not the one that others write to.
     private struct ReadOnlyServer: Error, CustomStringConvertible {
         var description: String { "the server takes no writes" }
     }
 
-    /// A page with the position on each row; one row without a record where there is none.
+    /// A page, with the position in each row; a single row without a record if the page is empty.
     private func rows(
         behind row: PostgresRow?, since position: ChangePosition?, now: Int64
     ) async throws -> [PostgresRow] {
@@ -82,7 +82,7 @@ struct PostgresRevocationChanges: RevocationChanges {
                 ORDER BY issuer, claim, value, is_sparing, spared LIMIT \(Self.page)
             ) AS r ON TRUE
             """
-        // Before all keys: no claim is empty.
+        // Sorts before all keys: no claim is empty.
         var behind: [PostgresValue] = [.text(""), .text(""), .text(""), .boolean(false), .text("")]
         if let row {
             behind = [
@@ -99,23 +99,23 @@ struct PostgresRevocationChanges: RevocationChanges {
     }
 }
 
-/// The course of the database that positions belong to.
+/// The database history that a position belongs to.
 enum PostgresOrigin {
-    /// SQL of a text that is another one on each timeline, which a promotion begins, and after each start of a server:
-    /// it may have been restored to a time before.
+    /// SQL for a text that changes with each timeline, which a promotion starts, and with each start of a server, which
+    /// may have been restored to an earlier time.
     static let sql = """
         SELECT left(pg_walfile_name(pg_current_wal_lsn()), 8) || '-' || extract(epoch FROM pg_postmaster_start_time())
         """
 }
 
 extension PostgresStore {
-    /// Gives rows of transactions that are yet to come, as after a restore into a new server, the present one: no
-    /// snapshot would see them for as long as the server has not begun as many. If that fails, readings are right, and
-    /// only larger: the metric of errors tells, and the next whole reading tries again.
+    /// Reassigns rows of future transactions, as exist after a restore into a new server, to the current transaction.
+    /// No snapshot would see them until the server has started as high a transaction number. If this fails, readings
+    /// are correct but larger; the error metrics show it, and the next full reading retries.
     ///
     /// - Parameters:
-    ///   - table: with an index of `changed`.
-    ///   - condition: of the index, where it has one.
+    ///   - table: has an index of `changed`.
+    ///   - condition: the condition of the index, if it has one.
     func takeOverTransactions(_ table: String, where condition: String = "TRUE") async {
         let sql = """
             UPDATE \(table) SET changed = pg_current_xact_id() WHERE ctid = ANY (ARRAY(

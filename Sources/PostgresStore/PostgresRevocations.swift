@@ -1,14 +1,14 @@
 internal import Postgres
 package import Store
 
-/// Revocations in PostgreSQL. They outlast a loss of power by its default, `synchronous_commit = on`.
+/// Revocations in PostgreSQL. They survive a power loss with its default, `synchronous_commit = on`.
 package struct PostgresRevocations: RevocationRecords {
     static let migrations = [
         PostgresStore.Migration(
             name: "revocations-1",
             statements: [
-                // A row for each sign-in that was spared: what all rows of a subject mean together, the reader finds
-                // out. `spared` is empty where none was.
+                // One row for each spared sign-in. The reader combines all rows of a subject. `spared` is empty if none
+                // was spared.
                 """
                 CREATE TABLE revocations (
                     issuer text COLLATE "C" NOT NULL,
@@ -26,7 +26,7 @@ package struct PostgresRevocations: RevocationRecords {
         PostgresStore.Migration(
             name: "revocations-2",
             statements: [
-                // The transaction that has changed the row last: a snapshot tells whether a follower has seen it.
+                // The transaction that last changed the row: a snapshot shows whether a follower has seen it.
                 "ALTER TABLE revocations ADD COLUMN changed xid8 NOT NULL DEFAULT pg_current_xact_id()",
                 "CREATE INDEX revocations_by_change ON revocations (changed)",
             ]),
@@ -35,15 +35,15 @@ package struct PostgresRevocations: RevocationRecords {
     /// The channel on which changes are announced.
     package static let channel = "gatehouse_revocations"
 
-    /// For how many seconds a record is there longer than any token that it means is valid: a gateway judges tokens by its
-    /// own time of day, and one whose clock is behind takes them for longer.
+    /// For how many seconds a record is stored beyond the validity of the tokens it revokes: a gateway validates tokens
+    /// by its own time of day, and one with a slow clock accepts them for longer.
     static let grace: Int64 = 3600
 
     private let store: PostgresStore
     private let clock: any RecordClock
     private let listener: PostgresListener?
 
-    /// - Parameter listener: of ``channel``; nil: changes are asked for.
+    /// - Parameter listener: listens on ``channel``; nil: changes are polled.
     package init(_ store: PostgresStore, clock: any RecordClock, listener: PostgresListener? = nil) {
         self.store = store
         self.clock = clock
@@ -55,9 +55,9 @@ package struct PostgresRevocations: RevocationRecords {
     }
 
     package func keep(_ records: [RevocationRecord]) async throws {
-        // Each row once, as one statement changes a row once; in the order of the key, so that no two wait for each
-        // other. GREATEST and max() leave NULL out, which means more than any time. The message goes out with the
-        // commit, and only if there is something to read.
+        // Each row once, because one statement can change a row only once; in key order, to avoid deadlocks. GREATEST
+        // and max() ignore NULL, which here means later than any time. The notification is sent with the commit, and
+        // only if a row has changed.
         let sql = """
             WITH kept AS (
                 INSERT INTO revocations AS r (issuer, claim, value, is_sparing, spared, before, ends_at, changed)

@@ -1,6 +1,6 @@
 internal import Postgres
 
-/// One row, by the names of its columns.
+/// A row with access by column name.
 struct PostgresRow {
     struct MissingColumn: Error {
         let name: String
@@ -14,7 +14,7 @@ struct PostgresRow {
         return values[index]
     }
 
-    /// - Throws: ``MissingColumn`` where the column is missing, or has another type or NULL.
+    /// - Throws: ``MissingColumn`` if the column is missing, has another type, or is NULL.
     func integer(_ name: String) throws -> Int64 {
         guard case .integer(let value) = try value(name) else { throw MissingColumn(name: name) }
         return value
@@ -35,7 +35,7 @@ struct PostgresRow {
         return value
     }
 
-    /// The value by one of the functions above; nil for NULL.
+    /// The value, read by one of the functions above; nil for NULL.
     func optional<Value>(_ read: (PostgresRow) -> (String) throws -> Value, _ name: String) throws -> Value? {
         if case .null = try value(name) { return nil }
         return try read(self)(name)

@@ -1,7 +1,8 @@
 internal import Postgres
 package import Store
 
-/// Sessions in PostgreSQL. Ended rows go with ``removeEnded(now:)`` alone: a refresh locks its own row and no other.
+/// Sessions in PostgreSQL. Expired rows are removed only by ``removeEnded(now:)``, so that a refresh locks only its own
+/// row.
 package struct PostgresSessions: SessionRecords {
     static let migrations = [
         PostgresStore.Migration(
@@ -38,7 +39,7 @@ package struct PostgresSessions: SessionRecords {
         PostgresStore.Migration(
             name: "sessions-2",
             statements: [
-                // docs/postgres.md has operators of large databases make it beforehand, without a lock.
+                // docs/postgres.md tells operators of large databases to create this index beforehand, without a lock.
                 """
                 CREATE INDEX IF NOT EXISTS sessions_open ON sessions (pool_id, subject, signed_in_at)
                     WHERE ended_at IS NULL
@@ -56,7 +57,7 @@ package struct PostgresSessions: SessionRecords {
 
     package func begin(_ record: SessionRecord, redeeming code: [UInt8]?) async throws -> Bool {
         guard let code else { return try await put(record, update: "TRUE") }
-        // Of several who use the code, all but one wait for it here, find it used, and insert nothing.
+        // Of several concurrent uses of the code, all but one wait here, find it used, and insert nothing.
         let use = PostgresAuthorizationCodes.use(
             code: "$\(Self.columns.count + 1)", poolID: "$2::text", now: "$\(Self.columns.count + 2)")
         return try await put(
@@ -89,7 +90,7 @@ package struct PostgresSessions: SessionRecords {
         return isTaken ? .taken : try await overtaken(record.family)
     }
 
-    /// The write has waited for whoever was faster, so that this sees what they wrote.
+    /// The write has waited for a faster writer, so this read sees its result.
     private func overtaken(_ family: [UInt8]) async throws -> SessionStep {
         try await session(family).map(SessionStep.overtaken) ?? .gone
     }
@@ -151,7 +152,7 @@ package struct PostgresSessions: SessionRecords {
     }
 
     package func forget(subject: String, poolID: String) async throws {
-        // All who lock several rows do so in the order of the key: none waits for one who waits for it.
+        // Rows are locked in key order everywhere, to avoid deadlocks.
         try await store.run(
             """
             WITH meant AS MATERIALIZED (
@@ -178,19 +179,19 @@ package struct PostgresSessions: SessionRecords {
         try await store.removeEnded(from: "sessions", key: ["family"], where: "ends_at <= $1", [.integer(earliest)])
         try await store.removeEnded(
             from: "account_names", key: ["pool_id", "name"], where: "ends_at <= $1", [.integer(earliest)])
-        // As LostAnswers.isOpen(refreshedAt:retryUntil:now:) is false, by any clock that may be right.
+        // The negation of RetryWindows.isOpen(refreshedAt:retryUntil:now:), by any clock that may be right.
         try await store.clearEnded(
             "answer", in: "sessions", key: ["family"],
             where: "(refreshed_at < $1 OR refreshed_at > $2) AND (retry_until < $3 OR retry_until > $2)",
             [
-                .integer(earliest - LostAnswers.window), .integer(latest + LostAnswers.window), .integer(earliest),
+                .integer(earliest - RetryWindows.window), .integer(latest + RetryWindows.window), .integer(earliest),
             ])
         try await removeEndedLeases()
     }
 
     // MARK: Statements
 
-    /// The columns with their types: a parameter that is NULL has none of its own.
+    /// The columns with their types: a NULL parameter has no type of its own.
     private static let columns: [(name: String, type: String)] = [
         ("family", "bytea"), ("pool_id", "text"), ("subject", "text"), ("origin_id", "text"), ("device_id", "text"),
         ("platform", "text"), ("generation", "bigint"), ("token", "bytea"), ("answer", "bytea"),
@@ -201,15 +202,15 @@ package struct PostgresSessions: SessionRecords {
 
     static let list = columns.map(\.name).joined(separator: ", ")
 
-    /// Inserts a record, or brings the stored one to its token. The data about the sign-in itself stays unchanged. The
-    /// user's oldest sessions end, where too many go on. One that is locked ends with a later sign-in: none waits here
-    /// for another's row.
+    /// Inserts a record, or advances the stored one to its token. The data about the sign-in itself stays unchanged.
+    /// Ends the user's oldest sessions if too many are active; a locked one ends with a later sign-in, so this never
+    /// waits for another row.
     ///
     /// - Parameters:
-    ///   - with: further parts of the statement, each with a comma.
-    ///   - condition: for anything to be written.
-    ///   - update: of the stored record `s`, for it to be changed. It is asked of the newest version of the row.
-    /// - Returns: whether the record is the session's now.
+    ///   - with: further common table expressions, each followed by a comma.
+    ///   - condition: the condition for writing anything.
+    ///   - update: the condition on the stored record `s` for the update, checked on the newest version of the row.
+    /// - Returns: whether the record is now the session's.
     private func put(
         _ record: SessionRecord, with: String = "", where condition: String = "TRUE", update: String,
         _ values: [PostgresValue] = []
@@ -240,8 +241,8 @@ package struct PostgresSessions: SessionRecords {
         return try await store.run(sql, record.values + values + [.integer(now)]) > 0
     }
 
-    /// Ends sessions, and clears their tokens. The lock of a row decides: whoever waits for it finds the session ended,
-    /// so that none is returned to two callers. `was` is the newest version of each.
+    /// Ends sessions and clears their tokens. The row lock decides: a caller that waits for it finds the session ended,
+    /// so that no session is returned to two callers. `was` is the newest version of each row.
     private func end(
         where condition: String, poolID: String, at now: Int64, _ values: [PostgresValue]
     ) async throws -> [SessionRecord] {
@@ -262,7 +263,7 @@ package struct PostgresSessions: SessionRecords {
 }
 
 extension SessionRecord {
-    /// In the order of the columns.
+    /// The values in the order of the columns.
     fileprivate var values: [PostgresValue] {
         [
             .bytes(family), .text(poolID), .text(subject), .orNull(originID), .orNull(deviceID),

@@ -1,7 +1,7 @@
 internal import Postgres
 package import Store
 
-/// Values with an end in PostgreSQL, by the server's clock.
+/// Expiring values in PostgreSQL, by the server's clock.
 package struct PostgresShortLived: ShortLivedRecords {
     static let migrations = [
         PostgresStore.Migration(
@@ -29,7 +29,7 @@ package struct PostgresShortLived: ShortLivedRecords {
     }
 
     package func keep(_ values: [ShortLivedValue], _ kind: ShortLivedKind, seconds: Int64) async throws {
-        // One statement changes a row once; in the order of the keys, so that no two wait for each other.
+        // Distinct, because one statement can change a row only once; sorted by key, to avoid deadlocks.
         let byKey = Dictionary(values.map { (Array($0.key.utf8), $0) }) { $1 }
         let once = byKey.sorted { $0.key.lexicographicallyPrecedes($1.key) }.map(\.value)
         guard !once.isEmpty else { return }

@@ -2,7 +2,7 @@ internal import Encoding
 internal import Postgres
 internal import Store
 
-/// Why a gateway cannot use its database when it starts, for the operator: what is wrong, and what to do.
+/// The reason why a gateway cannot use its database at startup, for an operator: the problem and the remedy.
 package struct PostgresStartError: Error, Equatable, CustomStringConvertible {
     package enum Kind: Sendable, Equatable {
         case libraryMissing
@@ -13,18 +13,18 @@ package struct PostgresStartError: Error, Equatable, CustomStringConvertible {
         case noDatabase
         case tls
         case serverTooOld
-        /// The database lacks characters.
+        /// The database's encoding lacks characters.
         case encoding
-        /// A pooler is in between that takes no settings with a connection.
+        /// A pooler that rejects startup parameters.
         case pooler
-        /// None of the servers takes writes.
+        /// None of the servers accepts writes.
         case readOnly
         case missingRight
         case newerSchema
         case other
     }
 
-    /// The part of the settings that is wrong, if it is not the server itself.
+    /// The setting at fault, unless it is the server itself.
     package enum Setting: Sendable, Equatable {
         case url, password, trustedCertificates
     }
@@ -41,7 +41,7 @@ package struct PostgresStartError: Error, Equatable, CustomStringConvertible {
 }
 
 extension PostgresStartError {
-    /// Of any error of opening.
+    /// Converts any error of opening the database.
     init(_ error: any Error, _ settings: PostgresSettings) {
         switch error {
         case let error as PostgresStartError: self = error
@@ -112,7 +112,7 @@ extension PostgresStartError {
             .missingRight, "the role \(settings.user) lacks a right: \(error)", Self.advice(settings))
     }
 
-    /// pgbouncer's words for settings that come with a connection.
+    /// Whether the error is pgbouncer's refusal of startup parameters.
     private static func refusesSettings(_ error: PostgresError) -> Bool {
         error.sqlState.hasSameBytes(as: "08P01") && error.message.contains("unsupported startup parameter")
     }

@@ -1,25 +1,25 @@
 package import Postgres
 package import Store
 
-/// The state that gateways share in one PostgreSQL database, as one of them has it open.
+/// A gateway's open connection to the state that several gateways share in one PostgreSQL database.
 package final class PostgresState: StateStore {
     static let migrations = [
         PostgresStore.Migration(
             name: "write-trials-1",
             statements: [
-                // A row for each process, so that none waits for another.
+                // One row for each process, so that none waits for another.
                 "CREATE TABLE write_trials (process text COLLATE \"C\" PRIMARY KEY, tried_at bigint NOT NULL)"
             ])
     ]
 
-    /// After how many seconds the row of a process that has ended otherwise than in good order is removed.
+    /// The number of seconds after which the row of a process that did not shut down cleanly is removed.
     private static let trialLifetime: Int64 = 86_400
 
     package let records: GatewayRecords
     package let schemaVersion: Int
     package let clock: PostgresClock
     package let store: PostgresStore
-    /// Of this process.
+    /// The id of this process.
     private let process: String
 
     private init(
@@ -44,11 +44,11 @@ package final class PostgresState: StateStore {
     package var keyRings: (any KeyRingRecords)? { PostgresKeyRings(store) }
     package var acme: (any ACMERecords)? { PostgresACME(store) }
 
-    /// Connects, brings the database to the current schema, and makes sure that it can be written.
+    /// Connects, migrates the database to the current schema, and verifies that it can be written.
     ///
     /// - Parameters:
-    ///   - poolSize: the most connections.
-    ///   - uptime: milliseconds of a clock that nobody sets; nil: the system's.
+    ///   - poolSize: the maximum number of connections.
+    ///   - uptime: milliseconds of a monotonic clock; nil: the system's.
     package static func open(
         _ settings: PostgresSettings, poolSize: Int = 8, uptime: (@Sendable () -> Int64)? = nil
     ) async throws(PostgresStartError) -> PostgresState {
@@ -73,8 +73,7 @@ package final class PostgresState: StateStore {
     package var readings: StoreReadings? { store.readings }
     package var writeError: String? { store.condition.error }
 
-    /// The write also brings the clock in line with the database's. It takes as long as the settings give a response at
-    /// most.
+    /// The write also adjusts ``clock`` to the database's. It takes at most the response time limit of the settings.
     package func tryWriting() async {
         do {
             try await writeTrial()
@@ -95,9 +94,9 @@ package final class PostgresState: StateStore {
         clock.follow(try row.integer("now"), askedAt: sent)
     }
 
-    package func endInGoodOrder(now: Int64) async throws {
+    package func recordCleanShutdown(now: Int64) async throws {
         try await clock.keepPruningClock(now: now)
-        // With the rows of those who could not remove theirs.
+        // Including the rows of processes that could not remove theirs.
         try await store.run(
             """
             WITH ended AS MATERIALIZED (
@@ -107,7 +106,7 @@ package final class PostgresState: StateStore {
             """, [.text(process), .integer(clock.sharedTime(now) - Self.trialLifetime)])
     }
 
-    /// Closes all connections; what is asked of the records later fails.
+    /// Closes all connections; later operations on the records fail.
     package func close() async throws {
         try await store.pool.close()
     }

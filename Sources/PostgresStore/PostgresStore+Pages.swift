@@ -1,9 +1,9 @@
 extension PostgresStore {
-    /// Reads records page by page, up to a limit: no statement takes long, and no response is large.
+    /// Reads records page by page, up to a limit, so that no statement takes long and no response is large.
     ///
     /// - Parameters:
-    ///   - page: how many records one statement reads.
-    ///   - read: gets the last record so far, and how many to read.
+    ///   - page: the number of records that one statement reads.
+    ///   - read: receives the last record so far and the number of records to read.
     static func pages<Record: Sendable>(
         of page: Int, upTo limit: Int, _ read: (_ last: Record?, _ count: Int) async throws -> [Record]
     ) async throws -> [Record] {

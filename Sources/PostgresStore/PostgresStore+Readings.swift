@@ -2,7 +2,7 @@ internal import Postgres
 package import Store
 
 extension PostgresStore {
-    /// The pool and its statements, for metrics.
+    /// Metrics of the pool and its statements.
     package var readings: StoreReadings {
         let tally = pool.tally.current
         let connections = tally.connections

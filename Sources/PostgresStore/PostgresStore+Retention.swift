@@ -1,15 +1,15 @@
 internal import Postgres
 
 extension PostgresStore {
-    /// How many rows one statement removes or clears at most.
+    /// The maximum number of rows that one statement removes or clears.
     private static let changedAtOnce = 500
 
-    /// Removes rows of `table`, so many with each statement that no other waits long for one. Rows that others are
-    /// writing stay, for the next time: so no two ever wait for each other.
+    /// Removes rows of `table` in batches, so that no other statement waits long for one. Rows that others are writing
+    /// are left for the next time, so that no deadlock can occur.
     ///
     /// - Parameters:
-    ///   - key: the columns of its key.
-    ///   - condition: SQL that means the rows, with `values`.
+    ///   - key: the key columns.
+    ///   - condition: the SQL condition that selects the rows, with `values`.
     func removeEnded(
         from table: String, key: [String], where condition: String, _ values: [PostgresValue]
     ) async throws {
@@ -18,7 +18,7 @@ extension PostgresStore {
         }
     }
 
-    /// As ``removeEnded(from:key:where:_:)`` with what is in one column.
+    /// As ``removeEnded(from:key:where:_:)``, but sets one column to NULL.
     func clearEnded(
         _ column: String, in table: String, key: [String], where condition: String, _ values: [PostgresValue]
     ) async throws {
@@ -32,7 +32,7 @@ extension PostgresStore {
         _ change: (_ isMeant: String) -> String
     ) async throws {
         let isMeant = key.map { "t.\($0) = o.\($0)" }.joined(separator: " AND ")
-        // Materialized: a plan that looked for the rows more than once would change more than the limit.
+        // Materialized: a plan that selected the rows more than once would change more than the limit.
         let sql = """
             WITH ended AS MATERIALIZED (
                 SELECT \(key.joined(separator: ", ")) FROM \(table) WHERE \(condition)

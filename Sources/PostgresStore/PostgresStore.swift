@@ -1,18 +1,18 @@
 package import Postgres
 internal import Store
 
-/// The state of gateways in PostgreSQL: what ``Store`` is for SQLite.
+/// The gateways' state in PostgreSQL: the counterpart of ``Store`` for SQLite.
 ///
-/// Each operation is one statement, which decides and writes: several gateways run it at the same time, and a pooler in
-/// transaction mode may give each statement another connection.
+/// Each operation is one statement that both decides and writes: several gateways run it concurrently, and a pooler in
+/// transaction mode may use another connection for each statement.
 package struct PostgresStore: Sendable {
-    /// A step of the schema. Its statements run one by one, in one transaction.
+    /// A schema step. Its statements run one after another, in one transaction.
     struct Migration: Sendable {
         let name: String
         let statements: [String]
-        /// Whether programs that do not know the step work with the schema that has it: they then serve and start
-        /// beside newer ones. A step that only adds keeps them working. One that takes something away, when no version
-        /// that needs it is in use any more, does not.
+        /// Whether versions that do not know the step work with the resulting schema, so that they can serve and start
+        /// beside newer ones. True for a step that only adds; false for one that removes something once no version in
+        /// use needs it.
         let keepsOlderWorking: Bool
 
         init(name: String, statements: [String], keepsOlderWorking: Bool = true) {
@@ -23,7 +23,7 @@ package struct PostgresStore: Sendable {
     }
 
     let pool: PostgresPool
-    /// The server's condition, as statements have found it.
+    /// Whether the server accepts writes, according to statements so far.
     let condition: PostgresCondition
 
     package init(_ pool: PostgresPool) {
@@ -36,7 +36,7 @@ package struct PostgresStore: Sendable {
         return result.rows.map { PostgresRow(columns: result.columns, values: $0) }
     }
 
-    /// As ``rows(_:_:)``, for a statement that reads so many rows that it may take longer than those of service.
+    /// As ``rows(_:_:)``, for a statement that scans many rows and may take longer than ordinary ones.
     func rowsOfLongReading(_ sql: String, _ values: [PostgresValue] = []) async throws -> [PostgresRow] {
         let result = try await pool.withConnection { connection in
             let deadline = ContinuousClock.now + Self.longestReading
@@ -52,7 +52,7 @@ package struct PostgresStore: Sendable {
 
     private static let longestReading = Duration.seconds(120)
 
-    /// - Returns: how many rows the statement has changed or returned.
+    /// - Returns: the number of rows that the statement has changed or returned.
     @discardableResult
     func run(_ sql: String, _ values: [PostgresValue] = []) async throws(PostgresError) -> Int {
         try await query(sql, values).count

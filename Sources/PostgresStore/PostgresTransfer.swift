@@ -2,21 +2,21 @@ internal import Encoding
 internal import Postgres
 package import Store
 
-/// How the records of a gateway go from SQLite to PostgreSQL and back.
+/// The transfer of a gateway's records between SQLite and PostgreSQL.
 extension PostgresStore {
-    /// The database has records, which would be mixed with others.
+    /// The database already has records, which would be mixed with the new ones.
     package struct NotEmpty: Error, CustomStringConvertible {
         package let description = "the database holds records already"
     }
 
-    /// Takes over all records of a database in SQLite, as one transaction: when this throws, nothing has changed.
+    /// Imports all records of a SQLite database in one transaction: when this throws, nothing has changed.
     ///
     /// - Parameters:
-    ///   - keys: seal a key ring as the version that it gets: without the keys that sealed them, records are of no use.
-    ///   - replaces: whether records that are there are removed.
-    ///   - report: called with the number of rows so far.
-    /// - Returns: how many rows each table has.
-    /// - Throws: ``NotEmpty``, and the errors of both databases.
+    ///   - keys: seal a key ring as the given version. Without the keys that sealed them, the records are useless.
+    ///   - replaces: whether existing records are removed.
+    ///   - report: receives the number of rows so far.
+    /// - Returns: the number of rows of each table.
+    /// - Throws: ``NotEmpty``, and errors of both databases.
     package func takeOver(
         _ source: Store, keys: [KeyPurpose: @Sendable (_ version: Int64) throws -> KeyRingRecord] = [:],
         replaces: Bool = false, report: @escaping @Sendable (Int) -> Void = { _ in }
@@ -62,9 +62,9 @@ extension PostgresStore {
         }
     }
 
-    /// Copies all records, as they are at one moment, into a database in SQLite that has none.
+    /// Copies a snapshot of all records into a SQLite database that has none.
     ///
-    /// - Returns: how many rows each table has.
+    /// - Returns: the number of rows of each table.
     package func copy(
         to target: Store, report: @escaping @Sendable (Int) -> Void = { _ in }
     ) async throws -> [(table: String, count: Int)] {
@@ -97,7 +97,7 @@ extension PostgresStore {
         }
     }
 
-    /// How many rows each table has.
+    /// The number of rows of each table.
     package func counts() async throws -> [(table: String, count: Int)] {
         var counts: [(table: String, count: Int)] = []
         for name in PostgresRecordTable.names {
@@ -115,24 +115,25 @@ extension PostgresStore {
     }
 
     private static let page = 500
-    /// Tokens of 100 kB, as hexadecimal digits in JSON, are less than a response may have.
+    /// Rows with tokens of 100 kB, as hexadecimal digits in JSON, stay below the maximum size of a response.
     private static let fetchedAtOnce = 50
     private static let longestTransfer = Duration.seconds(24 * 3600)
-    /// The time limits of service do not fit. Behind a pooler, bytes may be written in another form by default.
+    /// The time limits of ordinary statements are too short. Behind a pooler, the default format of bytes may be
+    /// another one.
     private static let settings = [
         "statement_timeout = 0", "lock_timeout = 0", "idle_in_transaction_session_timeout = 0", "bytea_output = hex",
     ].map { "SET LOCAL \($0)" }
 }
 
-/// A table in PostgreSQL with the rows of one in SQLite.
+/// A PostgreSQL table with the rows of a SQLite table.
 struct PostgresRecordTable: Sendable {
     let source: RecordTable
     let name: String
-    /// Columns that have another name here.
+    /// The columns with another name here, by their name in SQLite.
     var renamed: [String: String] = [:]
-    /// Columns that SQLite lacks, and their values in SQL.
+    /// Columns that do not exist in SQLite, and their values in SQL.
     var constants: [(column: String, value: String)] = []
-    /// Which rows are those of the table in SQLite; nil for all.
+    /// The condition for the rows of the SQLite table; nil for all.
     var condition: String?
 
     static let all = RecordTable.all.map { source in
@@ -151,14 +152,15 @@ struct PostgresRecordTable: Sendable {
         }
     }
 
-    /// The tables, each once.
+    /// The tables, without duplicates.
     static let names = all.map(\.name).reduce(into: [String]()) { if !$0.contains($1) { $0.append($1) } }
 
     func renamed(_ row: JSONObject) -> JSONObject {
         JSONObject(row.map { (renamed[$0.name] ?? $0.name, $0.value) })
     }
 
-    /// A statement with the rows as JSON in `$1`. Types are those of the table: `bytea` reads the digits behind `\x`.
+    /// An insert statement with the rows as JSON in `$1`. Types are those of the table: `bytea` parses the digits after
+    /// `\x`.
     func insertion(_ columns: [String]) -> String {
         let own = columns.map { renamed[$0] ?? $0 }
         let names = (own + constants.map(\.column)).joined(separator: ", ")
@@ -166,7 +168,7 @@ struct PostgresRecordTable: Sendable {
         return "INSERT INTO \(name) (\(names)) SELECT \(values) FROM json_populate_recordset(NULL::\(name), $1::json)"
     }
 
-    /// A query for the rows as JSON.
+    /// A query that returns the rows as JSON.
     func selection(_ columns: [String]) -> String {
         let members = columns.map { "'\($0)', \(renamed[$0] ?? $0)" }.joined(separator: ", ")
         let rest = condition.map { " WHERE \($0)" } ?? ""

@@ -7,37 +7,37 @@ extension PostgresValue {
     static func integer(_ number: Int) -> PostgresValue { .integer(Int64(number)) }
 }
 
-/// The parameters of a statement, numbered as they come.
+/// The parameters of a statement, numbered in the order of addition.
 struct PostgresParameters {
     private(set) var values: [PostgresValue] = []
 
-    /// - Returns: the name of the parameter, as `$1`.
+    /// - Returns: the placeholder of the parameter, such as `$1`.
     mutating func add(_ value: PostgresValue) -> String {
         values.append(value)
         return "$\(values.count)"
     }
 
-    /// - Returns: a row of a list of VALUES.
+    /// - Returns: a row for a list of VALUES.
     mutating func row(_ values: [PostgresValue]) -> String {
         "(" + values.map { add($0) }.joined(separator: ", ") + ")"
     }
 }
 
 extension PostgresStore {
-    /// How many rows one statement removes at most. Others wait for those rows until it ends.
+    /// The maximum number of rows that one statement removes. Others wait for those rows until it ends.
     static let removedAtOnce = 500
-    /// How often a statement that others' writes have undone is tried.
+    /// The maximum number of attempts for a statement that conflicts with others.
     private static let tries = 5
 
-    /// A statement that can be repeated when the server has undone it, because it and another one waited for each other.
+    /// Runs a statement, and repeats it if the server has rolled it back because of a conflict, such as a deadlock.
     func repeatedRows(_ sql: String, _ values: [PostgresValue]) async throws -> [PostgresRow] {
         try await repeated { try await rows(sql, values) }
     }
 
-    /// Does again what the server has undone, because it and another statement waited for each other.
+    /// Runs `work`, and repeats it if the server has rolled it back because of a conflict, such as a deadlock.
     ///
-    /// - Parameter constraints: what violates one of these is undone and done again as well: another writer was faster,
-    ///   and what it has written is seen then.
+    /// - Parameter constraints: violations of these are retried as well: another writer was faster, and the next
+    ///   attempt sees its rows.
     func repeated<Value>(
         after constraints: Set<String> = [], _ work: () async throws -> Value
     ) async throws -> Value {
@@ -52,12 +52,12 @@ extension PostgresStore {
         return try await work()
     }
 
-    /// Removes rows, so many with each statement that no other waits long for one. Rows that others hold are left to
-    /// them, or to the next time.
+    /// Removes rows in batches, so that no other statement waits long for one. Rows that others have locked are left
+    /// for them or for the next time.
     ///
     /// - Parameters:
     ///   - key: the columns of the primary key.
-    ///   - condition: SQL that means the rows.
+    ///   - condition: the SQL condition that selects the rows.
     func removeInSteps(
         _ table: String, key: [String], where condition: String, _ values: [PostgresValue]
     ) async throws(PostgresError) {
@@ -68,12 +68,12 @@ extension PostgresStore {
             """, values)
     }
 
-    /// Runs a statement until it has fewer rows to change than it changes at once.
+    /// Repeats a statement until it changes fewer rows than its batch size.
     func inSteps(_ sql: String, _ values: [PostgresValue]) async throws(PostgresError) {
         while try await run(sql, values) == Self.removedAtOnce {}
     }
 
-    /// SQL of `chosen`, the keys of rows that nobody else holds. The table is `l` in it.
+    /// SQL for `chosen`, the keys of rows that nobody else has locked. The table's alias in it is `l`.
     static func chosen(
         _ table: String, as name: String = "chosen", key: [String], where condition: String, limit: String
     ) -> String {

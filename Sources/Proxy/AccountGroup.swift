@@ -2,10 +2,10 @@ package import Accounts
 internal import Encoding
 internal import Pipeline
 
-/// The pools whose account endpoints have the same paths: the host of a request says which of them is meant.
+/// The user pools that share the same account endpoint paths. The request's host selects the pool.
 package struct AccountGroup: Sendable {
     package struct Member: Sendable {
-        /// In the form in which hosts are compared; empty for all that no other member names.
+        /// The hosts of this pool, normalized. Empty: every host that no other member names.
         let hosts: Set<ExactText>
         package var accounts: CognitoAccounts
 
@@ -21,9 +21,9 @@ package struct AccountGroup: Sendable {
         self.members = members
     }
 
-    /// The pool for a request with this authority; nil where none serves it.
+    /// The pool for a request with this authority; nil if none serves it.
     func accounts(for authority: String?) -> CognitoAccounts? {
-        // Nearly always there is one, for all hosts.
+        // The common case: one pool for all hosts.
         if members.count == 1, members[0].hosts.isEmpty { return members[0].accounts }
         let host = RouteHost.normal(authority).map { ExactText($0) }
         let named = host.flatMap { host in members.first { $0.hosts.contains(host) } }

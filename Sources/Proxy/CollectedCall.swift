@@ -1,11 +1,11 @@
 internal import NIOCore
 
-/// A call that the gateway answers itself, and whose body it collects for that.
+/// A call that the gateway answers itself. Its body is collected first.
 enum CollectedCall {
     case endpoint(EndpointCall)
     case direct(DirectCall)
 
-    /// The most bytes of a body.
+    /// The maximum size of a body in bytes.
     static let bodyLimit = 64 << 10
 
     func append(_ body: ByteBuffer) {

@@ -7,7 +7,7 @@ internal import Sessions
 
 /// A request to one of the gateway's own endpoints while its body is collected.
 final class EndpointCall {
-    /// The service that answers it.
+    /// The service that handles the call.
     enum Target {
         case account(AccountOperation, CognitoAccounts)
         case session(AccountOperation, SessionEndpoints)
@@ -37,20 +37,20 @@ final class EndpointCall {
         }
     }
 
-    /// Whether nothing in it takes the time of an event loop's other connections: sign-in on Cognito's pages needs a few
-    /// hashes and seals. Elsewhere there are passwords, whose proof takes milliseconds.
+    /// Whether the call needs so little CPU time that it may run on an event loop. Sign-in on Cognito's hosted pages
+    /// needs only a few hash and seal operations. Other calls may carry passwords, whose proof takes milliseconds.
     var computesLittle: Bool {
         guard case .account(let operation, _) = target else { return false }
         return operation.isHosted
     }
 
-    /// The answer, where what has been verified is all that it takes.
+    /// The response, if the verified token is enough to produce it; otherwise nil.
     var immediateAnswer: AccountAnswer? {
         guard case .session(let operation, let sessions) = target, let token else { return nil }
         return sessions.immediateAnswer(to: operation, by: token)
     }
 
-    /// The closure that asks for the answer. It can be called anywhere.
+    /// Returns a closure that performs the call. It can be called on any thread.
     func question() -> @Sendable () async -> AccountAnswer {
         switch target {
         case .account(let operation, let accounts):
@@ -63,7 +63,8 @@ final class EndpointCall {
         }
     }
 
-    /// - Parameter bearer: only a token that was verified is handed on, or one that the endpoint verifies itself.
+    /// - Parameter bearer: the token that was sent, if it was verified or if the endpoint verifies it itself; otherwise
+    ///   nil.
     private func request(_ operation: AccountOperation, bearer: Secret?) -> AccountRequest {
         var request = AccountRequest(
             operation: operation, segment: segment(of: operation), body: body,
@@ -76,7 +77,7 @@ final class EndpointCall {
         return request
     }
 
-    /// From the path as the route was matched with.
+    /// The last segment of the normalized path; nil if the operation's path does not end in `/*`.
     private func segment(of operation: AccountOperation) -> String? {
         guard operation.path.ends(with: "/*"), let path = try? RequestPath.parse(head.path ?? "").path,
             let last = path.utf8.lastIndex(of: UInt8(ascii: "/"))

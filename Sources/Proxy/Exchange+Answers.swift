@@ -5,30 +5,32 @@ internal import Listener
 internal import NIOCore
 internal import Pipeline
 
-/// Answers that no backend gives.
+/// Responses that the gateway generates itself.
 extension Exchange {
     func refuse(_ refusal: Refusal) {
         log.reason = refusal.reason
         var refusal = request.authorization?.answer(refusal) ?? refusal
         refusal.deniesSuccess = rule?.deniesSuccess ?? isSessionCall
         var (head, body) = refusal.answer(requestID: log.requestID)
-        // A client whose message can be read two ways may send more of them: nothing further is read (RFC 9112 §11.2).
-        // A question's message is not what can be.
+        // A client that sends one ambiguous message may send more: nothing further is read (RFC 9112 §11.2). For an
+        // external authorization request, the ambiguous message is the original request, not the one on this
+        // connection.
         if refusal.error == .badRequest, request.authorization == nil { head.headerFields[.connection] = "close" }
         answer(head, body)
     }
 
-    /// Whether what has no route is below the sessions' endpoints, whose clients look for `success`.
+    /// Whether the path is below the session endpoints' prefix. Clients of these endpoints expect a `success` field in
+    /// responses, so a request without a route needs one as well.
     private var isSessionCall: Bool {
         guard let prefix = service.plan.sessionPrefix else { return false }
         return request.head.path?.utf8.starts(with: prefix.utf8) == true
     }
 
-    /// Tells the proxy that asks that the original request may go on, and whose it is.
+    /// Allows an external authorization request. The response carries the user's identity in header fields.
     func grant(_ permit: consuming Permit) {
         (log.routeIndex, log.subject) = (permit.routeIndex, permit.subject)
         guard !permit.isOverridden else { return refuse(ExternalAuthorization.overridden) }
-        // Where the gateway forwards, no other route's requests become WebSockets.
+        // As in forwarding, only a route with WebSockets may accept an extended CONNECT request.
         guard request.head.extendedConnectProtocol == nil || permit.webSocket != nil else {
             return refuse(ExternalAuthorization.notDecided)
         }
@@ -46,12 +48,12 @@ extension Exchange {
         send(head, ByteBuffer())
     }
 
-    /// Whether the client came by https, to this listener or to a trusted proxy.
+    /// Whether the client connected over https, to this listener or to a trusted proxy.
     var isSecure: Bool { request.head.scheme?.hasSameBytes(as: "https") == true }
 
-    /// Sends the client to the same host and path by https. The method stays what it is (RFC 9110 §15.4.9).
+    /// Redirects the client to the same host and path over https. The method is preserved (RFC 9110 §15.4.9).
     ///
-    /// - Parameter port: where https is spoken.
+    /// - Parameter port: the port that serves https.
     func redirectToHTTPS(port: Int) {
         guard let host = request.head.authority.map(Self.hostWithoutPort), !host.isEmpty else {
             return refuse(Refusal(.http(.missingHost)))
@@ -63,7 +65,8 @@ extension Exchange {
         send(head, ByteBuffer())
     }
 
-    /// Shows an ACME directory that the gateway serves the name (RFC 8555, 8.3).
+    /// Answers an ACME HTTP-01 challenge, which proves control of the domain name to the certificate authority (RFC
+    /// 8555, 8.3).
     func answerChallenge(_ keyAuthorization: String) {
         var head = HTTPResponse(status: .ok, headerFields: [.contentType: "application/octet-stream"])
         head.headerFields[.cacheControl] = "no-store"
@@ -71,7 +74,7 @@ extension Exchange {
         send(head, ByteBuffer(string: keyAuthorization))
     }
 
-    /// An address of IPv6 keeps its brackets.
+    /// The host of an authority. An IPv6 address keeps its brackets.
     private static func hostWithoutPort(_ authority: String) -> String {
         guard authority.utf8.first == UInt8(ascii: "[") else {
             return String(Substring(authority.utf8.prefix { $0 != UInt8(ascii: ":") }))
@@ -79,7 +82,7 @@ extension Exchange {
         return String(Substring(authority.utf8.prefix { $0 != UInt8(ascii: "]") })) + "]"
     }
 
-    /// An answer of the gateway's own, which a page that may call the route may read.
+    /// Sends a response of the gateway's own, with the CORS fields that let a page allowed by the route read it.
     func answer(_ head: HTTPResponse, _ body: ByteBuffer) {
         var head = head
         crossOrigin?.apply(to: &head.headerFields, for: request.head)

@@ -13,7 +13,7 @@ extension Exchange: ExchangeSink {
         return pass(body)
     }
 
-    /// Takes a part of the body, when it comes or after it was held.
+    /// Processes a part of the body, either on arrival or after it was buffered.
     func pass(_ body: ByteBuffer) -> Bool {
         switch state.receive(body.readableBytes) {
         case .pass:

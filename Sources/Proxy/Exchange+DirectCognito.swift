@@ -7,7 +7,7 @@ internal import Pipeline
 internal import ServiceContextModule
 internal import Telemetry
 
-/// A call for Cognito while its body is collected.
+/// A direct Cognito call while its body is collected.
 final class DirectCall {
     let call: DirectCognitoCall
     var body: [UInt8] = []
@@ -17,12 +17,12 @@ final class DirectCall {
     }
 }
 
-/// An app's call to Cognito: refused, or carried out for it. It never goes to a backend.
+/// Direct Cognito calls of apps: refused, or carried out for the app. They never go to a backend.
 extension Exchange {
     func take(_ call: DirectCognitoCall) {
         service.metrics.directCognitoCall(operation: call.operation)
         guard let calls = service.plan.directCalls else { return refuseDirect(call) }
-        // Another call without an operation is for a page or a tunnel at Cognito's address.
+        // Any other call without an operation is for a page or a tunnel at Cognito's address.
         let isCarriedOut =
             call.operation == nil ? call.hostedPath != nil && calls.servesHosted : request.head.method == .post
         guard isCarriedOut else { return refuseDirect(call) }
@@ -32,7 +32,7 @@ extension Exchange {
     private func refuseDirect(_ call: DirectCognitoCall) {
         count(call, refused: true)
         log.reason = .request(.directCognito)
-        // Nothing limits these calls, so that they may cost no write.
+        // Refused calls have no rate limit, so they must not cost a write to the store.
         service.plan.audit?.recordLocally(event(of: call, reason: .request(.directCognito)))
         let answer = service.plan.directCognito
         let (head, body) = Refusal.answer(
@@ -59,8 +59,8 @@ extension Exchange {
         }
         Task { [spanContext, hosted, underWay = service.plan.callsUnderWay] in
             defer { underWay.end() }
-            let work = WorkUnderWay.begin("direct call", request.call.operation ?? "none")
-            defer { WorkUnderWay.end(work) }
+            let work = WorkInProgress.begin("direct call", request.call.operation ?? "none")
+            defer { WorkInProgress.end(work) }
             let reply = await CalledRequest.$current.withValue(called) {
                 await ServiceContext.withValue(spanContext?.serviceContext) {
                     if let hosted { await calls.answer(hosted) } else { await calls.answer(request) }
@@ -71,7 +71,7 @@ extension Exchange {
     }
 
     private func finish(_ reply: DirectCognitoReply, of call: DirectCognitoCall, _ waited: Duration) {
-        // The call has had its effect, also if its client has gone.
+        // The call is counted and audited even if its client has disconnected, because it has already taken effect.
         count(call, refused: !reply.wasAsked)
         let event = event(of: call, reason: reply.reason, account: reply.account, subject: reply.subject)
         if reply.wasAsked {

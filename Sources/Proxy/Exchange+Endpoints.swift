@@ -7,7 +7,8 @@ internal import Pipeline
 internal import ServiceContextModule
 internal import Telemetry
 
-/// The gateway's own endpoints: account and session calls, whose bodies are collected first, and its key set.
+/// The gateway's own endpoints: account and session calls, whose bodies are collected first, its key set, and the
+/// authorization server metadata.
 extension Exchange {
     func collect(_ operation: AccountOperation, _ group: Int, _ token: EndpointToken?) {
         log.subject = token?.valid?.subject
@@ -51,23 +52,24 @@ extension Exchange {
         }
     }
 
-    /// - Parameter body: the part with which the call's body is too long.
+    /// - Parameter body: the part that makes the call's body exceed the limit.
     func refuseOrPerformCall(tooLongWith body: ByteBuffer) {
         switch call {
         case .endpoint, nil: refuseLargeBody()
         case .direct(let call):
-            // A byte more than is taken shows that there is too much. The rest is not kept.
+            // One byte above the limit is enough to show that the body is too long. The rest is dropped.
             call.body.append(contentsOf: body.readableBytesView.prefix(CollectedCall.bodyLimit + 1 - call.body.count))
             perform(call)
         }
     }
 
-    /// The request as those know it who work for it beside the loop. It is counted as a call under way, whose end the
-    /// task reports.
+    /// Returns the request's context for tasks outside the event loop, and counts a call in ``CallsInFlight``. The task
+    /// must report the call's end.
     func beginCall() -> CalledRequest {
         let eventLoop = service.eventLoop
         let called = CalledRequest(id: log.requestID) {
-            // After the client's bytes that the loop has begun to read, and their end. A loop that has ended reads none.
+            // Runs after the loop has processed the client's pending bytes and a possible end of connection. A loop
+            // that has shut down reads none.
             try? await eventLoop.submit {}.get()
         }
         self.called = called
@@ -76,7 +78,7 @@ extension Exchange {
     }
 
     private func perform(_ call: EndpointCall) {
-        // Nothing of it waits: the token says it all.
+        // Needs no I/O: the token contains everything.
         if let answer = call.immediateAnswer { return send(answer) }
         let exchange = NIOLoopBound(self, eventLoop: service.eventLoop)
         let eventLoop = service.eventLoop
@@ -85,8 +87,8 @@ extension Exchange {
         Task(executorPreference: call.computesLittle ? service.taskExecutor : nil) {
             [spanContext, name = call.name, calls = service.plan.callsUnderWay] in
             defer { calls.end() }
-            let work = WorkUnderWay.begin("account call", name)
-            defer { WorkUnderWay.end(work) }
+            let work = WorkInProgress.begin("account call", name)
+            defer { WorkInProgress.end(work) }
             let answer = await CalledRequest.$current.withValue(called) {
                 await ServiceContext.withValue(spanContext?.serviceContext) { await question() }
             }
@@ -101,8 +103,8 @@ extension Exchange {
         send(answer)
     }
 
-    /// A sign-in that the backend keeping the users decides about gets there as it came, with the identity that the
-    /// endpoint has verified.
+    /// Forwards a sign-in unchanged to the backend that stores the users and decides about it. The identity that the
+    /// endpoint has verified is added.
     private func forward(_ call: EndpointCall, as forwarding: SignInForwarding) {
         guard let routeIndex = log.routeIndex else {
             return refuse(Refusal(.internalFailure, reason: .request(.routeWithoutUpstream)))
@@ -134,7 +136,7 @@ extension Exchange {
         answer(head, body)
     }
 
-    /// Of the pool that the host belongs to.
+    /// Returns the metadata of the pool that the host selects.
     func answerMetadata(ofGroup group: Int) {
         let accounts = service.plan.accounts[group].accounts(for: request.head.authority)
         guard let metadata = accounts?.authorizationServerMetadata else { return refuse(.notFound()) }

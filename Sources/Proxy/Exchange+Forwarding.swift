@@ -9,7 +9,7 @@ internal import Zlib
 
 /// The backend's side of a request that is forwarded.
 extension Exchange: UpstreamResponseReceiver {
-    /// - Parameter collected: the whole body, where it is here already.
+    /// - Parameter collected: the complete body, if it has already been received; nil if it is streamed.
     func forward(_ permit: consuming Permit, collected: ByteBuffer? = nil) {
         log.routeIndex = permit.routeIndex
         log.subject = permit.subject
@@ -36,7 +36,7 @@ extension Exchange: UpstreamResponseReceiver {
         upstream.finishBody()
     }
 
-    /// As the client has it.
+    /// The framing that the client uses.
     private var framing: BodyFraming {
         switch request.body {
         case .none: .none
@@ -45,7 +45,8 @@ extension Exchange: UpstreamResponseReceiver {
         }
     }
 
-    /// Of IPv6 the /64 counts, which one customer has as a whole (RFC 6177).
+    /// The hash of the client's address. An IPv6 address counts as its /64, which is assigned to one customer as a
+    /// whole (RFC 6177).
     var clientHash: UInt64 {
         guard let address = IPAddress(log.clientAddress) else { return 0 }
         return UInt64(bitPattern: Int64(address.ofCustomer.hashValue))
@@ -67,11 +68,11 @@ extension Exchange: UpstreamResponseReceiver {
     private func sendPart(_ body: ByteBuffer) {
         guard body.readableBytes > 0 else { return }
         log.bytesSent += body.readableBytes
-        // The connection may be behind already with the response before this one.
+        // The client's connection may still be congested by the previous response.
         if stream?.write(body) == false { clientIsWritable(false) }
     }
 
-    func upstreamPaused() {
+    func upstreamReadComplete() {
         if let compressed = compressor?.compress(ByteBuffer(), .piece) { sendPart(compressed) }
         stream?.flush()
     }
@@ -87,7 +88,7 @@ extension Exchange: UpstreamResponseReceiver {
         bodyWriter.take()?.end(trailers: passed)
     }
 
-    func upstreamFailed(_ fault: UpstreamFault) {
+    func upstreamFailed(_ fault: UpstreamError) {
         log.upstreamEnded()
         log.errorText = fault.text
         if let upstreamIndex = log.upstreamIndex { service.metrics.upstreamFailed(upstreamIndex) }

@@ -2,9 +2,9 @@ internal import HTTPTypes
 internal import Listener
 internal import Telemetry
 
-/// The spans of a request that is traced.
+/// The span context of a traced request.
 extension Exchange {
-    /// The request's span, for tasks that work for it; nil if nothing is traced.
+    /// The context of the request's span, for tasks that work for the request; nil if tracing is off.
     var spanContext: SpanContext? {
         guard let trace = log.trace, let tracer = service.tracer else { return nil }
         return SpanContext(

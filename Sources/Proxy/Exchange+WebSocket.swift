@@ -9,7 +9,7 @@ internal import Upstream
 
 /// The client's side of a WebSocket.
 extension Exchange {
-    /// Asks the backend for a WebSocket. From here on its tunnel hears what backend and client say.
+    /// Sends the upgrade request to the backend. From here on the tunnel receives the data of both sides.
     func openWebSocket(_ permit: consuming Permit, _ grant: WebSocketGrant, upstream index: Int) {
         log.forwarding()
         closesConnection = true
@@ -36,13 +36,13 @@ extension Exchange {
         begin(head)
     }
 
-    /// Passes on the backend's response to the declined handshake. It is the last one on its connection: nobody can
-    /// know whether the client's next bytes are a request.
+    /// Forwards the backend's response to a declined handshake. It is the last response on its connection: the client's
+    /// next bytes may be WebSocket frames instead of a request.
     func webSocketWasDeclined(_ head: HTTPResponse, _ upstream: UpstreamExchange) {
         state.tunnelDeclined()
         tunnel = nil
         self.upstream = upstream
-        // RFC 8441 §4: over HTTP/2 every 2xx would say that the WebSocket is open.
+        // RFC 8441 §4: over HTTP/2 any 2xx response means that the WebSocket is open.
         guard request.head.method != .connect || !(200..<300).contains(head.status.code) else {
             upstream.cancel()
             return upstreamFailed(.protocolFault("malformed-status-line"))
@@ -50,7 +50,7 @@ extension Exchange {
         begin(head)
     }
 
-    /// - Returns: whether the client keeps up.
+    /// - Returns: false if the client's connection is congested.
     func sendToClient(_ bytes: ByteBuffer) -> Bool {
         log.bytesSent += bytes.readableBytes
         return stream?.write(bytes) ?? true
@@ -61,8 +61,8 @@ extension Exchange {
     }
 
     /// - Parameters:
-    ///   - reason: why the gateway ended it, or how the backend failed.
-    ///   - brokenOff: without an orderly end of the client's connection.
+    ///   - reason: the reason why the gateway ended the WebSocket, or the backend's failure; nil for a regular end.
+    ///   - brokenOff: whether the client's stream is aborted instead of ended.
     func webSocketEnded(_ reason: Reason?, brokenOff: Bool = false) {
         guard state.tunnelEnded(), let bodyWriter = bodyWriter.take() else { return }
         log.upstreamEnded()

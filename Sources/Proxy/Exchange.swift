@@ -12,9 +12,10 @@ internal import Telemetry
 internal import Upstream
 internal import Zlib
 
-/// One request from its head to the last byte of its response: asks the gate, and does what it and the state decide.
+/// One request from its head to the last byte of its response. It asks the gate for a decision, and executes what the
+/// gate and the state decide.
 ///
-/// It is the sink of the client's bytes and of the backend's alike, so that nothing is passed through a third.
+/// It receives both the client's and the backend's data, so that no intermediate object handles the bytes.
 final class Exchange {
     let service: LoopService
     let request: InboundRequest
@@ -22,19 +23,19 @@ final class Exchange {
     private var writer: ResponseWriter?
     var bodyWriter: ResponseBodyWriter?
     private(set) var stream: ResponseStream?
-    /// Of the backend's response; nil where its body passes as it is.
+    /// The compressor of the backend's response; nil if the body passes unchanged.
     var compressor: GzipCompressor?
     let demand: BodyDemand
     var state: ExchangeState
-    /// The call, the backend's part or the WebSocket that the state is about.
+    /// The collected call, the exchange with the backend and the WebSocket tunnel. The state says which is active.
     var call: CollectedCall?
     var upstream: UpstreamExchange?
     var tunnel: WebSocketTunnel?
-    /// The request as tasks know it that work for it.
+    /// The request's context for the tasks that work for it.
     var called: CalledRequest?
-    /// The body that waits until the request is decided.
+    /// The body that has arrived before the decision.
     private var bufferedBody: ByteBuffer?
-    /// The client's next bytes may be no request.
+    /// Whether the connection must close after the response, because the client's next bytes may not be a request.
     var closesConnection = false
 
     init(_ inbound: consuming InboundRequest, _ writer: consuming ResponseWriter, service: LoopService) {
@@ -56,7 +57,9 @@ final class Exchange {
 
     // MARK: Deciding
 
-    /// - Parameter attributes: of the token's user; nil where nobody has asked for them.
+    /// Asks the gate for a decision, and executes it.
+    ///
+    /// - Parameter attributes: the attributes of the token's user; nil if they were not looked up.
     func decide(keysWereLookedUp: Bool = false, attributes: UserAttributeAnswer? = nil) {
         let context = context(keysWereLookedUp: keysWereLookedUp, attributes: attributes)
         let (tokens, began) = (service.tokens, log.trace?.isSampled == true ? NIODeadline.now() : nil)
@@ -108,13 +111,13 @@ final class Exchange {
             assertionKey: service.assertionKeys?.signing, beginsTrace: trace.1, userAttributes: attributes)
     }
 
-    /// The gateway has as many requests as it takes at once. Whatever is asked for is not looked at.
+    /// Refuses the request without inspecting it: the gateway has reached its limit of requests in flight.
     func turnAway() {
         state.turnAway()
         refuse(.retryLater(.serviceUnavailable, after: 1, reason: .request(.overloaded)))
     }
 
-    /// The client's address has as many requests in flight as it may.
+    /// Refuses the request without inspecting it: the client's address has reached its limit of requests in flight.
     func turnAddressAway() {
         state.turnAway()
         refuse(.retryLater(.tooManyRequests, after: 1, reason: .request(.overloadedAddress)))
@@ -125,7 +128,7 @@ final class Exchange {
         let exchange = NIOLoopBound(self, eventLoop: service.eventLoop)
         let eventLoop = service.eventLoop
         Task { [spanContext] in
-            // Whatever came of it, the loop has the sets by now, or has none.
+            // The result does not matter: the loop has the updated key sets by now, if there are any.
             _ = await ServiceContext.withValue(spanContext?.serviceContext) { await keys.lookUp(keyID) }
             eventLoop.execute { exchange.value.lookedUp() }
         }
@@ -145,7 +148,7 @@ final class Exchange {
         }
     }
 
-    /// Keys were looked for, or the attributes of the token's user.
+    /// Decides again after keys or the attributes of the token's user were looked up.
     private func lookedUp(_ attributes: UserAttributeAnswer? = nil) {
         guard case .decide(let endIsBuffered) = state.lookedUp() else { return }
         decide(keysWereLookedUp: true, attributes: attributes)
@@ -154,21 +157,21 @@ final class Exchange {
     }
 
     func hold(_ body: ByteBuffer) {
-        // Copied: a part that waits keeps nothing of what came with it.
+        // Copied, so that the buffered part does not retain the whole read buffer.
         bufferedBody = bufferedBody ?? ByteBuffer()
         bufferedBody?.writeImmutableBuffer(body)
     }
 
     // MARK: The response
 
-    /// Begins the backend's response with the lines as they are.
+    /// Begins the backend's response with its header lines unchanged.
     func begin(_ status: HTTPResponse.Status, _ lines: EndToEndLines) {
         guard state.upstreamResponded(), let writer = writer.take() else { return }
         (log.status, log.upstreamStatus) = (status.code, status.code)
         began(writer.start(status, lines, requestID: log.requestID, closes: closesConnection))
     }
 
-    /// Begins the backend's response with the fields that the client may see.
+    /// Begins the backend's response with the header fields that the client may see.
     func begin(_ head: HTTPResponse) {
         guard state.upstreamResponded(), let writer = writer.take() else { return }
         (log.status, log.upstreamStatus) = (head.status.code, head.status.code)
@@ -177,7 +180,7 @@ final class Exchange {
         head.headerFields = ResponseFields.forClient(
             head.headerFields, requestID: log.requestID, rules: treatment?.responseHeaders)
         crossOrigin?.apply(to: &head.headerFields, for: request.head)
-        if isCompressible, ResponseCompression.begin(&head, for: request.head, by: request.spoken) {
+        if isCompressible, ResponseCompression.begin(&head, for: request.head, by: request.clientProtocol) {
             upstream?.receivesInTurn = 1
             if request.head.method != .head { compressor = GzipCompressor() }
         }
@@ -190,17 +193,17 @@ final class Exchange {
         bodyWriter = consume writer
     }
 
-    /// Whether ``begin(_:_:)`` is cheaper than to begin with a list of fields.
+    /// Whether ``begin(_:_:)``, with unchanged header lines, is cheaper than ``begin(_:)`` with a list of fields.
     var sendsLines: Bool { writer?.sendsLines == true }
 
-    /// Sends a response of the gateway's own, and records it.
+    /// Sends a response of the gateway's own and records the request.
     func send(_ head: HTTPResponse, _ body: ByteBuffer) {
         var head = head
         for field in treatment?.responseHeaders.set ?? [] { head.headerFields[field.name] = field.value }
         sendUntreated(head, body)
     }
 
-    /// The same without the fields that the route sets for clients.
+    /// Does the same as ``send(_:_:)``, without the response fields that the route sets.
     func sendUntreated(_ head: HTTPResponse, _ body: ByteBuffer) {
         guard state.answer(), let writer = writer.take() else { return }
         log.status = head.status.code
@@ -211,21 +214,21 @@ final class Exchange {
         writer.answer(head, body)
     }
 
-    /// Ends a response that is not complete: the client must not take what it has for the whole.
+    /// Aborts an incomplete response: the client must not take it for a complete one.
     func breakOff(_ reason: Reason) {
         log.reason = reason
         record()
         bodyWriter.take()?.breakOff()
     }
 
-    /// Records a request whose client has gone.
+    /// Releases the buffered body and records a request whose client has disconnected.
     func abandon() {
         _ = writer.take()
         _ = bodyWriter.take()
-        // The exchange lasts as long as what it waits for, such as a key set.
+        // The exchange outlives its client while it waits for a lookup, such as that of a key set.
         bufferedBody = nil
         log.reason = .request(.clientDisconnected)
-        // The status that nginx logs for it; no response carries it.
+        // nginx logs the same status. No response carries it.
         if log.status == 0 { log.status = 499 }
         record()
     }

@@ -5,38 +5,38 @@ internal import Pipeline
 internal import Telemetry
 internal import Upstream
 
-/// The course of one request, gathered for its log line and the metrics.
+/// The data of one request for its log line and the metrics.
 struct ExchangeLog: ~Copyable {
     let requestID: String
-    /// The client's address: the connection's peer, or the one that a trusted proxy says.
+    /// The client's address: the connection's peer, or the address that a trusted proxy reports.
     let clientAddress: String
     /// Milliseconds since 1970.
     let startedAt: Int64
-    /// Where the client's address is counted while the request is in flight; nil where it is not.
-    var addressSlots: AddressSlots?
+    /// The counters of the client's address while the request is in flight; nil if the address is not counted.
+    var addressSlots: AddressCounters?
     var status = 0
-    /// The status of the backend's response; nil where there was none.
+    /// The status of the backend's response; nil if there was none.
     var upstreamStatus: Int?
     var bytesReceived = 0
     var bytesSent = 0
     var routeIndex: Int?
     var upstreamIndex: Int?
     var subject: String?
-    /// Why it was refused or broken off.
+    /// The reason why the request was refused or its response aborted.
     var reason: Reason?
-    /// The upstream's failure, for people.
+    /// The upstream's error as human-readable text.
     var errorText: String?
     private(set) var forwardedAt: NIODeadline?
-    /// The backend's part while it lasts.
+    /// The exchange with the backend while it is active.
     private var upstream: UpstreamExchange?
-    /// The server that had it last, by its position in the upstream's settings.
+    /// The last server that received the request, as an index into the upstream's servers.
     private(set) var serverNumber: Int?
-    /// How often it was begun again, at this server or another.
+    /// The number of retries, at the same server or another.
     private var retries = 0
-    /// Nil where no spans are made.
+    /// The request's trace; nil if tracing is off.
     var trace: ExchangeTrace?
     private var upstreamDuration: TimeAmount?
-    /// How long the gateway's own endpoint has waited for Cognito, Apple or a backend.
+    /// The time that the gateway's own endpoint has waited for Cognito, Apple or a backend.
     var waited = Duration.zero
 
     init(requestID: String, clientAddress: String, startedAt: Int64) {
@@ -45,13 +45,13 @@ struct ExchangeLog: ~Copyable {
         self.startedAt = startedAt
     }
 
-    /// The backend's part begins.
+    /// Notes the time at which forwarding begins.
     mutating func forwarding() { forwardedAt = .now() }
 
-    /// It is on its way.
+    /// Stores the exchange with the backend once the request is sent.
     mutating func forwarded(as upstream: UpstreamExchange) { self.upstream = upstream }
 
-    /// The backend's part has come to its end, good or bad.
+    /// Notes the end of the exchange with the backend, successful or not.
     mutating func upstreamEnded(at now: NIODeadline = .now()) {
         guard let forwardedAt else { return }
         upstreamDuration = now - forwardedAt
@@ -59,22 +59,22 @@ struct ExchangeLog: ~Copyable {
         (serverNumber, retries) = (upstream.serverNumber, upstream.retries)
     }
 
-    /// How long the backend took, in microseconds; nil for a request that went to none.
+    /// The time that the backend took, in microseconds; nil if the request was not forwarded.
     var backendMicroseconds: Int64? { upstreamDuration.map { $0.nanoseconds / 1000 } }
 
-    /// How long others took, in microseconds: the backend, and whom an endpoint of the gateway's own has asked; nil
-    /// where nobody was.
+    /// The time spent in other services, in microseconds: in the backend, and in services that an endpoint of the
+    /// gateway called. Nil if there were none.
     var upstreamMicroseconds: Int64? {
         guard waited > .zero else { return backendMicroseconds }
         return Int64(waited / .microseconds(1)) + (backendMicroseconds ?? 0)
     }
 
-    /// How long the whole took, in microseconds.
+    /// The duration of the whole request, in microseconds.
     func duration(of request: InboundRequest, endedAt: NIODeadline) -> Int64 {
         (endedAt - request.receivedAt).nanoseconds / 1000
     }
 
-    /// The line of a request that has come to its end.
+    /// The access log record of a finished request.
     func record(of request: InboundRequest, route: String?, server: String?, endedAt: NIODeadline) -> AccessRecord {
         AccessRecord(
             time: startedAt, requestID: requestID, clientAddress: clientAddress,
@@ -82,7 +82,8 @@ struct ExchangeLog: ~Copyable {
             bytesSent: Int64(bytesSent), duration: duration(of: request, endedAt: endedAt),
             upstreamDuration: upstreamMicroseconds, server: server, retries: retries, route: route, subject: subject,
             denialReason: reason?.code, decisionFor: request.authorization?.proxy.rawValue, trace: trace?.ids,
-            host: request.head.authority, userAgent: request.head.headerFields[.userAgent], spoken: request.spoken,
+            host: request.head.authority, userAgent: request.head.headerFields[.userAgent],
+            clientProtocol: request.clientProtocol,
             bytesReceived: Int64(bytesReceived), upstreamStatus: upstreamStatus)
     }
 }

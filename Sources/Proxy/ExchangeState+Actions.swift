@@ -1,27 +1,27 @@
 internal import Listener
 
 extension ExchangeState {
-    /// The actions after a key was looked for.
+    /// The actions after a key or the attributes of a user were looked up.
     enum LookUp {
         case ignore
-        /// Decide about the request again. Then receive again what was held of its body, and its end if that was held.
+        /// Decide about the request again. Then process the buffered part of its body, and its end if that has arrived.
         case decide(endIsBuffered: Bool)
     }
 
     /// The actions for a part of the body.
     enum BodyPart {
         case ignore
-        /// Hold it until the request is decided. No more is wanted until then.
+        /// Buffer it until the request is decided, and pause reading.
         case hold
         case collect
-        /// The call's body is too long with it: refuse the call, or carry it out as it is. No further part is
-        /// collected.
+        /// This part makes the call's body exceed the limit: refuse the call, or carry it out with the truncated body.
+        /// No further part is collected.
         case callIsTooLong
         case pass
         case passThrough
-        /// The body is too long with it: cancel the backend's part and refuse the request.
+        /// This part makes the body exceed the limit: cancel the exchange with the backend and refuse the request.
         case refuse
-        /// The same after the response has begun: cancel, record, and break the response off.
+        /// The same after the response has begun: cancel, record, and abort the response.
         case breakOff
     }
 
@@ -44,7 +44,7 @@ extension ExchangeState {
     enum Failure {
         case ignore
         case refuse
-        /// Record it and break the response off: the client must not take what it has for the whole.
+        /// Record it and abort the response: the client must not take it for a complete one.
         case breakOff
     }
 }

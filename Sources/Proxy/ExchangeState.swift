@@ -1,10 +1,10 @@
-/// The course of a request from its head to the end of its response, as a value. Each event changes it and returns what
-/// must be done; ``Exchange`` does it.
+/// The state machine of a request, from its head to the end of its response, as a value. Each event changes the state
+/// and returns the action to execute; ``Exchange`` executes it.
 ///
-/// Whatever the order of events, the response begins at most once, and exactly one event ends it. That one is recorded.
+/// In any order of events, the response begins at most once, and exactly one event ends and records the request.
 struct ExchangeState {
     private enum Phase {
-        /// Nothing is decided. A key or a user's attributes may be looked for, and the body waits.
+        /// The decision is pending, perhaps while a key or a user's attributes are looked up. The body waits.
         case deciding(endIsBuffered: Bool)
         /// The body of a call is being collected.
         case collecting
@@ -12,7 +12,7 @@ struct ExchangeState {
         case performing
         case forwarding
         case tunnel
-        /// A response of the gateway's own must come now. The rest of the request is ignored.
+        /// The gateway must now send a response of its own. The rest of the request is ignored.
         case refusing
         case ended
     }
@@ -21,7 +21,7 @@ struct ExchangeState {
     /// Whether the head of a backend's response has been sent. The gateway's own responses are sent as a whole.
     private(set) var responseHasBegun = false
     private var bodyHasEnded: Bool
-    /// How many bytes of body may still come.
+    /// The number of body bytes that may still arrive.
     private var room = Int.max
     private var wasTurnedAway = false
 
@@ -31,10 +31,10 @@ struct ExchangeState {
 
     // MARK: Decisions
 
-    /// There is no room for the request. It will be refused.
+    /// Notes that the request exceeds a limit and will be refused.
     mutating func turnAway() { wasTurnedAway = true }
 
-    /// Whether its response takes a place while it waits for the client.
+    /// Whether the response counts as in flight while it waits for the client.
     var responseTakesPlace: Bool { !wasTurnedAway }
 
     /// The request goes to a backend.
@@ -71,9 +71,10 @@ struct ExchangeState {
         if case .performing = phase { true } else { false }
     }
 
-    /// There is a response of the gateway's own.
+    /// Begins a response of the gateway's own.
     ///
-    /// - Returns: whether it must be sent and recorded. False if the client has gone or another response was sent.
+    /// - Returns: true if the response must be sent and recorded; false if the client has disconnected or another
+    ///   response was sent.
     mutating func answer() -> Bool {
         switch phase {
         case .deciding, .performing, .refusing:
@@ -86,13 +87,13 @@ struct ExchangeState {
 
     private var isUndecided: Bool {
         switch phase {
-        // A sign-in may be forwarded after it was carried out.
+        // A sign-in may be forwarded after the gateway has processed it.
         case .deciding, .performing: true
         case .collecting, .forwarding, .tunnel, .refusing, .ended: false
         }
     }
 
-    /// A key was looked for, or the attributes of a user.
+    /// Processes the end of a lookup of keys or user attributes.
     mutating func lookedUp() -> LookUp {
         guard case .deciding(let endIsBuffered) = phase else { return .ignore }
         if endIsBuffered {
@@ -104,7 +105,7 @@ struct ExchangeState {
 
     // MARK: The client
 
-    /// A part of the body has come.
+    /// Processes a part of the body.
     mutating func receive(_ count: Int) -> BodyPart {
         switch phase {
         case .deciding:
@@ -126,7 +127,7 @@ struct ExchangeState {
         }
     }
 
-    /// The body has ended. In a WebSocket, the client has ended its half.
+    /// Processes the end of the body. In a WebSocket, the client has closed its half.
     mutating func receiveEnd() -> BodyEnd {
         if case .tunnel = phase { return .passThrough }
         guard !bodyHasEnded else { return .ignore }
@@ -145,7 +146,7 @@ struct ExchangeState {
         }
     }
 
-    /// The other side, which pauses while the client does not keep up.
+    /// The other side of the request. It is paused while the client's connection is congested.
     var backend: Backend {
         switch phase {
         case .forwarding: .upstream
@@ -154,10 +155,10 @@ struct ExchangeState {
         }
     }
 
-    /// The rest of the request did not come, or not as it must.
+    /// Processes a request whose rest is invalid or did not arrive in time.
     ///
-    /// - Returns: the side to cancel before the request is refused; nil if there is nothing to refuse. A response that
-    ///   has begun ends with its connection.
+    /// - Returns: the side to cancel before the request is refused; nil if nothing can be refused. A response that has
+    ///   begun ends with its connection.
     mutating func requestFailed() -> Backend? {
         if case .ended = phase { return nil }
         guard !responseHasBegun else { return nil }
@@ -166,9 +167,9 @@ struct ExchangeState {
         return backend
     }
 
-    /// The client has gone.
+    /// Processes the end of the client's connection.
     ///
-    /// - Returns: the side to cancel before the end is recorded; nil if the end had come already.
+    /// - Returns: the side to cancel before the request is recorded; nil if the request had ended before.
     mutating func clientDisconnected() -> Backend? {
         if case .ended = phase { return nil }
         let backend = backend
@@ -178,7 +179,7 @@ struct ExchangeState {
 
     // MARK: The backend
 
-    /// The backend has sent the head of its response, or opened the WebSocket.
+    /// Processes the head of the backend's response, or the opening of the WebSocket.
     ///
     /// - Returns: whether the head must be sent.
     mutating func upstreamResponded() -> Bool {
@@ -192,7 +193,7 @@ struct ExchangeState {
         }
     }
 
-    /// The backend's response is complete.
+    /// Processes the end of the backend's response.
     ///
     /// - Returns: whether it must be recorded and ended.
     mutating func upstreamFinished() -> Bool {
@@ -201,7 +202,7 @@ struct ExchangeState {
         return true
     }
 
-    /// There will be no response, or no more of it.
+    /// Processes the failure of the backend, before or during its response.
     mutating func upstreamFailed() -> Failure {
         switch phase {
         case .forwarding, .tunnel:
@@ -212,7 +213,7 @@ struct ExchangeState {
         }
     }
 
-    /// The WebSocket has ended.
+    /// Processes the end of the WebSocket.
     ///
     /// - Returns: whether it must be recorded and ended.
     mutating func tunnelEnded() -> Bool {

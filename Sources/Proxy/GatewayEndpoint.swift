@@ -4,19 +4,19 @@ internal import HTTPTypes
 internal import NIOCore
 package import Pipeline
 
-/// An endpoint of the gateway's own on the public listeners.
+/// An endpoint that the gateway itself provides on the public listeners.
 package enum GatewayEndpoint: Sendable {
-    /// - Parameter group: the number of the group of pools that share the path.
+    /// - Parameter group: the index of the ``AccountGroup`` that serves the path.
     case account(AccountOperation, group: Int)
     case session(AccountOperation)
-    /// The keys that backends verify assertions with, and anyone the gateway's sessions.
+    /// The JSON Web Key Set with which backends verify assertions, and anyone the gateway's session tokens.
     case keySet
     /// The metadata of hosted sign-in (RFC 8414).
     ///
-    /// - Parameter group: as that of an account operation.
+    /// - Parameter group: as in ``account(_:group:)``.
     case authorizationServer(group: Int)
 
-    /// The route of the key set, which is public as its keys are.
+    /// The route of the key set. It is public, because it holds only public keys.
     package static func keySetRoute(number: Int) throws(RouteError) -> Route {
         Route(
             name: "gatehouse:jwks", pattern: try RoutePattern("/.well-known/gatehouse/jwks.json"), methods: [.get],
@@ -25,7 +25,7 @@ package enum GatewayEndpoint: Sendable {
 }
 
 extension GatewayEndpoint {
-    /// The metadata as they are served.
+    /// The response with the authorization server metadata.
     static func answer(metadata: JSONObject, requestID: String) -> (HTTPResponse, ByteBuffer) {
         let head = HTTPResponse(
             status: .ok,
@@ -34,10 +34,11 @@ extension GatewayEndpoint {
         return Refusal.answer(head, metadata.encoded(), requestID: requestID)
     }
 
-    /// For how many seconds a document may be kept: short beside the time for which a key is in it before it signs.
+    /// The time in seconds for which a document may be cached. It is short compared with the time for which a key is
+    /// published before it signs.
     static let maximumAge = 300
 
-    /// The set as it is served.
+    /// The response with the key set.
     static func answer(keySet document: [UInt8], requestID: String) -> (HTTPResponse, ByteBuffer) {
         let head = HTTPResponse(
             status: .ok,

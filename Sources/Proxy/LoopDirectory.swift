@@ -2,7 +2,7 @@ internal import Locking
 package import NIOCore
 package import Telemetry
 
-/// The gateways of all event loops, to give each of them what changes while they run.
+/// The gateways of all event loops. It distributes changes to them at run time.
 package final class LoopDirectory: Sendable {
     private let gateways = Locked<[NIOLoopBound<LoopGateway>]>([])
 
@@ -12,76 +12,76 @@ package final class LoopDirectory: Sendable {
         self.gateways.withLock { $0 = gateways }
     }
 
-    /// The gateway of a loop that connections are accepted on.
+    /// The gateway of an event loop; nil if the loop accepts no connections.
     package func gateway(on eventLoop: any EventLoop) -> LoopGateway? {
         gateways.withLock { $0.first { $0.eventLoop === eventLoop } }?.value
     }
 
-    /// Lets every loop serve by `plan`; what is asked of a loop later finds it there.
+    /// Installs `plan` on every loop. Work that is submitted to a loop later runs with the new plan.
     ///
-    /// - Parameter metrics: one for each loop, in the order of ``set(_:)``.
+    /// - Parameter metrics: one element for each loop, in the order of ``set(_:)``.
     package func install(_ plan: ServingPlan, _ metrics: [LoopMetrics]) -> [EventLoopFuture<Void>] {
         zip(gateways.withLock { $0 }, metrics).map { gateway, metrics in
             gateway.eventLoop.submit { gateway.value.install(plan, metrics: metrics) }
         }
     }
 
-    /// Some issuer's key set has changed.
+    /// Makes every loop reload the issuers' key sets after one has changed.
     package func refreshKeySets() {
         for gateway in gateways.withLock({ $0 }) {
             gateway.eventLoop.execute { gateway.value.refreshKeySets() }
         }
     }
 
-    /// Returns when every loop goes by the servers that are taken out now.
+    /// Applies the current list of drained servers on every loop. Returns when all loops use it.
     package func refreshDrainedServers() async {
         let readings = gateways.withLock { $0 }.map { gateway in
             gateway.eventLoop.submit { gateway.value.refreshDrainedServers() }
         }
         for loop in readings {
-            // Fails only when the loop is gone, and the gateway with it.
+            // Throws only when the loop has shut down, and then its gateway is gone as well.
             try? await loop.get()
         }
     }
 
-    /// Returns when every loop goes by the revocations of now.
+    /// Applies the current revocations on every loop. Returns when all loops use them.
     package func refreshRevocations() async {
         let readings = gateways.withLock { $0 }.map { gateway in
             gateway.eventLoop.submit { gateway.value.refreshRevocations() }
         }
         for loop in readings {
-            // Fails only when the loop is gone, and the gateway with it.
+            // Throws only when the loop has shut down, and then its gateway is gone as well.
             try? await loop.get()
         }
     }
 
-    /// Returns when no loop knows the tokens of a subject any more.
+    /// Removes the tokens of a subject from the caches of all loops. Returns when all loops have done so.
     package func forgetTokens(of subject: String) async {
         let loops = gateways.withLock { $0 }.map { gateway in
             gateway.eventLoop.submit { gateway.value.forgetTokens(of: subject) }
         }
         for loop in loops {
-            // Fails only when the loop is gone, and the gateway with it.
+            // Throws only when the loop has shut down, and then its gateway is gone as well.
             try? await loop.get()
         }
     }
 
-    /// Assertions are signed with another key, or another set of keys is published.
+    /// Makes every loop reload the assertion keys and the published key set.
     package func refreshAssertionKeys() {
         for gateway in gateways.withLock({ $0 }) {
             gateway.eventLoop.execute { gateway.value.refreshAssertionKeys() }
         }
     }
 
-    /// Returns when every loop has handed over what it has traced until now.
+    /// Passes the finished spans of every loop to the exporter. Returns when all loops have done so.
     package func handOverSpans() async {
         for gateway in gateways.withLock({ $0 }) {
-            // Fails only when the loop is gone, and the gateway with it.
+            // Throws only when the loop has shut down, and then its gateway is gone as well.
             try? await gateway.eventLoop.submit { gateway.value.handOverSpans() }.get()
         }
     }
 
-    /// Tells every loop what a health check has found.
+    /// Distributes the result of a health check to every loop.
     package func publish(isHealthy: Bool, server: Int, ofUpstream number: UInt64) {
         for gateway in gateways.withLock({ $0 }) {
             gateway.eventLoop.execute {
@@ -92,7 +92,7 @@ package final class LoopDirectory: Sendable {
 
     package func close() async {
         for gateway in gateways.withLock({ $0 }) {
-            // Fails only when the loop is gone, and the gateway with it.
+            // Throws only when the loop has shut down, and then its gateway is gone as well.
             try? await gateway.eventLoop.submit { gateway.value.close() }.get()
         }
     }

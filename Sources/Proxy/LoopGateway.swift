@@ -4,13 +4,13 @@ internal import Listener
 internal import NIOCore
 package import Telemetry
 
-/// The service of one event loop's connections, for as long as they live. It hands each request to the ``LoopService``
-/// that is in use when the request begins; a reload replaces that one.
+/// The request service of one event loop's connections. It passes each request to the ``LoopService`` that is current
+/// when the request begins. A reload replaces the current one.
 package final class LoopGateway: RequestService {
     private let curl: CurlLoop
     private let watch: LoopWatch
     private(set) var current: LoopService
-    /// Those that may still have requests in flight.
+    /// Replaced services that may still have requests in flight.
     private var earlier: [Earlier] = []
     private var recorder: AccessRecorder?
     private var tracer: LoopTracer?
@@ -27,10 +27,10 @@ package final class LoopGateway: RequestService {
             plan: plan, curl: curl, metrics: metrics, watch: watch, recorder: recorder, tracer: tracer)
     }
 
-    /// Serves by `plan` from the next request on. Requests in flight end by the plan that they began with.
+    /// Installs `plan` for new requests. Requests in flight finish with the plan with which they began.
     func install(_ plan: ServingPlan, metrics: LoopMetrics) {
         let previous = current
-        // Kept while the log is off: the log knows each of its recorders for ever.
+        // Kept while the log is off: the log never releases its recorders.
         if recorder == nil { recorder = plan.accessLog?.makeRecorder() }
         if tracer?.service !== plan.tracing {
             tracer?.handOver()
@@ -69,7 +69,7 @@ package final class LoopGateway: RequestService {
         for each in earlier { each.service?.refreshAssertionKeys() }
     }
 
-    /// Hands over what was traced until now.
+    /// Passes the finished spans to the exporter.
     func handOverSpans() { tracer?.handOver() }
 
     func close() {

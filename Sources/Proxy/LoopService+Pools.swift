@@ -5,14 +5,14 @@ internal import Pipeline
 internal import Telemetry
 internal import Upstream
 
-/// The pools of the upstreams, on one event loop.
+/// The upstream pools of one event loop.
 extension LoopService {
-    /// A new pool, with what is known of its servers.
+    /// Returns a new pool with the known health and drain states of its servers.
     static func pool(
         _ index: Int, _ plan: ServingPlan, _ curl: CurlLoop, _ metrics: LoopMetrics
     ) -> UpstreamPool {
         let upstream = plan.upstreams[index]
-        // A pool may outlive its plan by many reloads, and must not keep it.
+        // A pool may outlive its plan by many reloads, and must not retain it.
         let (first, logger, recent) = (plan.firstServer(of: index), plan.logger, plan.recent)
         func report(_ message: Logger.Message, _ server: Int, _ reason: String) {
             logger.debug(
@@ -59,13 +59,14 @@ extension LoopService {
 
     var upstreamNumbers: [UInt64] { plan.upstreams.map(\.number) }
 
-    /// Upstreams keep their numbers in all plans. A number that is not in this plan belongs to a replaced upstream.
+    /// Sets the health of a server. Upstreams keep their numbers in all plans. A number that is not in this plan
+    /// belongs to a replaced upstream and is ignored.
     func setHealthy(_ healthy: Bool, server: Int, ofUpstream number: UInt64) {
         guard let index = plan.upstreams.firstIndex(where: { $0.number == number }) else { return }
         pools[index].setHealthy(healthy, server: server)
     }
 
-    /// Looks for the servers that an operator has taken out.
+    /// Applies the current list of servers that an operator has drained.
     func refreshDrainedServers() {
         for (upstream, pool) in zip(plan.upstreams, pools) {
             for (number, server) in upstream.settings.servers.enumerated() {
@@ -75,7 +76,7 @@ extension LoopService {
         }
     }
 
-    /// Closes the pools that `successor` has not taken over. Requests in flight keep what they need.
+    /// Closes the pools that `successor` has not taken over. Requests in flight keep their connections.
     func letGo(inFavourOf successor: LoopService) {
         for index in PoolSuccession(from: upstreamNumbers, to: successor.upstreamNumbers).left { pools[index].close() }
     }

@@ -8,32 +8,33 @@ internal import Pipeline
 internal import Telemetry
 internal import Upstream
 
-/// Serves the requests of one event loop by one plan. Everything a request touches on its way is here and needs no
-/// lock.
+/// Serves the requests of one event loop according to one plan. All state on the path of a request belongs to this loop
+/// and needs no lock.
 final class LoopService {
     let eventLoop: any EventLoop
-    /// For calls that the loop works on itself, from one wait to the next.
+    /// The executor for calls that run on the loop itself between suspensions.
     let taskExecutor: LoopTaskExecutor
     let plan: ServingPlan
     let pools: [UpstreamPool]
-    /// For each upstream the number of its first server in metrics.
+    /// For each upstream, the index of its first server in the metrics.
     private let firstServers: [Int]
     let tokens: TokenCache
     let metrics: LoopMetrics
     let watch: LoopWatch
     let recorder: AccessRecorder?
-    /// Nil where no spans are made.
+    /// Nil if tracing is off.
     let tracer: LoopTracer?
     private(set) var keySets: [KeySet?]
-    /// Nil where backends get no assertions.
+    /// Nil if backends receive no assertions.
     private(set) var assertionKeys: AssertionKeys?
-    /// The keys that the gateway publishes of its own; nil where there are none.
+    /// The key set that the gateway publishes, as JSON; nil if it has no keys.
     private(set) var ownKeySet: [UInt8]?
     private var random: FastRandom
-    /// Nil where every request is logged.
+    /// Nil if every request is logged.
     private var sampler: AccessSampler?
 
-    /// - Parameter previous: what served until now: what the two plans have in common is taken over from it.
+    /// - Parameter previous: the service that this one replaces. Pools and caches that are valid in both plans are
+    ///   taken over from it. Nil for the first.
     /// - Precondition: on `curl`'s event loop.
     init(
         plan: ServingPlan, curl: CurlLoop, metrics: LoopMetrics, watch: LoopWatch, recorder: AccessRecorder?,
@@ -107,9 +108,9 @@ final class LoopService {
         return exchange
     }
 
-    /// Puts the original request in a question's place.
+    /// Replaces an external authorization request by the original request that it describes.
     ///
-    /// - Returns: why nothing is decided; nil if it is.
+    /// - Returns: the refusal if the original request cannot be determined; otherwise nil.
     private func replace(
         _ request: inout InboundRequest, byTheOriginalFor authorization: ExternalAuthorization
     ) -> Refusal? {
@@ -121,14 +122,15 @@ final class LoopService {
         }
     }
 
-    /// The proxies whose word for the client's address counts.
+    /// The proxies that are trusted to report the client's address.
     func proxies(of request: InboundRequest) -> TrustedProxies? {
         request.authorization.map(\.proxies) ?? plan.trustedProxies
     }
 
-    /// Whether the client's address has fewer requests in flight than it may; if so, this one counts.
+    /// Counts the request for the client's address. Returns false, without counting it, if the address has reached its
+    /// limit.
     private func countsAddress(of exchange: Exchange) -> Bool {
-        var slots = exchange.request.peerSlots
+        var slots = exchange.request.peerCounters
         if let proxies = proxies(of: exchange.request) {
             slots = proxies.slots(ofClient: exchange.log.clientAddress, peer: exchange.request.peer, at: slots)
         }
@@ -140,7 +142,7 @@ final class LoopService {
 
     /// Counts a request against its route's rate limit.
     ///
-    /// - Returns: the seconds until there is room; nil if there is.
+    /// - Returns: nil if the request is within the limit; otherwise the seconds until there is room, rounded up.
     @inline(__always)
     func rateLimitWait(_ permit: borrowing Permit, client: String) -> Int? {
         guard let limiter = plan.rateLimiters?[permit.routeIndex] else { return nil }
@@ -149,10 +151,10 @@ final class LoopService {
         return wait.map { Int(($0 + 999_999_999) / 1_000_000_000) }
     }
 
-    /// A response that is complete waits for its client, and is counted until that is over.
+    /// Keeps a request counted as in flight while its complete response waits for the client.
     ///
-    /// - Returns: what ends it, to be called once.
-    func holdPlace(of slots: AddressSlots?) -> () -> Void {
+    /// - Returns: a closure that ends the counting. Call it exactly once.
+    func holdPlace(of slots: AddressCounters?) -> () -> Void {
         let end = plan.requestsInFlight.hold(slots)
         metrics.responseWaits()
         return { [metrics] in
@@ -181,19 +183,19 @@ final class LoopService {
 
     func refuseConnection(_ refusal: ConnectionRefusal, peer: String) {
         metrics.connectionRefused(refusal.rawValue)
-        // Anyone may connect when there is no room, or fail at TLS. Errors of trusted proxies are worth a line.
+        // Anyone can cause refusals by limits and TLS failures, so they are not logged. Errors of trusted proxies are.
         guard refusal != .limit, refusal != .addressLimit, refusal != .handshakeFailed else { return }
         let now = WallClock.milliseconds()
         recorder?.record(
             AccessRecord(
                 time: now, requestID: makeRequestID(at: now), clientAddress: peer, method: "-", target: "-",
-                // The status that nginx logs when it closes without a response; no response carries it.
+                // nginx logs the same status when it closes a connection without a response. No response carries it.
                 status: 444, bytesSent: 0, duration: 0, denialReason: refusal.rawValue))
     }
 
     // MARK: For exchanges
 
-    /// The client's own id where it is usable, else a new one.
+    /// The client's request id if it is acceptable; otherwise a new one.
     func requestID(of head: HTTPRequest, at milliseconds: Int64) -> String {
         RequestID.accepted(from: head.headerFields) ?? makeRequestID(at: milliseconds)
     }
@@ -203,8 +205,8 @@ final class LoopService {
             milliseconds: UInt64(clamping: milliseconds), random: (high: random.next(), low: random.next()))
     }
 
-    /// The client's trace where there is one, else the beginning of a new one, to which a `tracestate` that came does
-    /// not belong.
+    /// The client's trace context if it is valid; otherwise a new one. A `tracestate` that came with the request does
+    /// not belong to a new trace (`orphansState`).
     func trace(of head: HTTPRequest) -> (context: TraceContext, orphansState: Bool) {
         let given = ClientTrace(head.headerFields)
         if let context = given.context { return (context, false) }
@@ -226,13 +228,13 @@ final class LoopService {
         recorder.record(record)
     }
 
-    /// The server that had the request last.
+    /// The last server that received the request.
     private func server(of log: borrowing ExchangeLog) -> UpstreamServer? {
         guard let upstream = log.upstreamIndex, let number = log.serverNumber else { return nil }
         return plan.upstreams[upstream].settings.servers[number]
     }
 
-    /// The server that had the request last, as metrics number it, and how long it took.
+    /// The metrics index of the last server that received the request, and the backend's time in microseconds.
     private func serverPart(of log: borrowing ExchangeLog) -> (number: Int, duration: Int64)? {
         guard let upstream = log.upstreamIndex, let number = log.serverNumber,
             let duration = log.backendMicroseconds
@@ -262,7 +264,7 @@ final class LoopService {
 }
 
 extension RequestID {
-    /// The first of a client's own ids that is usable; nil if there is none.
+    /// The first acceptable request id among the client's fields; nil if there is none.
     static func accepted(from fields: HTTPFields) -> String? {
         for field in fields where field.name == .requestID {
             if let accepted = accepted(field.value) { return accepted }

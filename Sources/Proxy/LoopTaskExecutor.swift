@@ -1,9 +1,9 @@
 internal import NIOCore
 
-/// Runs tasks on an event loop, for calls that wait often and compute little: such a call has its state at hand, and no
-/// thread is woken to go on with it.
+/// Runs tasks on an event loop, for calls that wait often and compute little. This keeps their state in the processor's
+/// caches and wakes no other thread to resume them.
 ///
-/// Work of a database still runs on its own queue, and unstructured tasks on the pool (SE-0417).
+/// Database work still runs on its own queue, and unstructured tasks on the global pool (SE-0417).
 final class LoopTaskExecutor: TaskExecutor {
     private let eventLoop: any EventLoop
 
@@ -12,7 +12,7 @@ final class LoopTaskExecutor: TaskExecutor {
     }
 
     func enqueue(_ job: consuming ExecutorJob) {
-        // Job and executor are used once, by the loop, while this is held.
+        // The loop uses job and executor once, while the closure retains the executor.
         let job = UnownedJob(job)
         eventLoop.execute { unsafe job.runSynchronously(on: self.asUnownedTaskExecutor()) }
     }

@@ -1,34 +1,34 @@
 internal import NIOCore
 internal import Telemetry
 
-/// Counts the stalls of one event loop: times when it did nothing for anyone else because something blocked it, or
-/// computed for long.
+/// Counts the stalls of one event loop: periods in which blocking work or a long computation kept it from serving other
+/// connections.
 ///
-/// The loop looks at the clock every 10 ms while it serves its clients, and less often while it has nothing to do, so
-/// that silent connections cost nothing. Time in which the loop was ready to run while the processors were busy with
-/// other threads is not its own and is left out.
+/// A timer checks the clock every 10 ms while the loop serves clients, and less often while it is idle, so that silent
+/// connections cost nothing. Time in which the loop was runnable while the processors ran other threads is not counted.
 final class LoopWatch {
     private static let interval = TimeAmount.milliseconds(10)
-    /// While nothing is to be done.
+    /// The interval while the loop is idle.
     private static let idleInterval = TimeAmount.milliseconds(100)
-    /// After so many looks in which nothing happened, the loop is idle.
+    /// The loop is idle after more than this number of consecutive checks without work.
     private static let quietLooks = 5
-    /// Every stall of this length is counted, and some that are shorter by an interval: a look that is late by less
-    /// than the difference cannot have been kept for so long.
+    /// The stall length that is always counted. Stalls up to one interval shorter may be counted as well: a stall may
+    /// begin directly after a check, so only a check that is late by no more than `limit - interval` rules out a stall
+    /// of this length.
     private static let limit = TimeAmount.milliseconds(50)
 
     private let eventLoop: any EventLoop
     private let metrics: LoopMetrics
-    /// How long the loop's thread has been ready to run while the processors were busy with others, in nanoseconds.
+    /// The total time that the loop's thread has been runnable while the processors ran other threads, in nanoseconds.
     private let delay: () -> Int64
-    /// At the last look, or when work came after it.
+    /// The value of `delay` at the last check, or when work arrived after it.
     private var delayed: Int64
     private var due = NIODeadline.now() + LoopWatch.interval
     private var quiet = 0
     private var isIdle = false
     private var next: Scheduled<Void>?
 
-    /// - Parameter delay: nil: the kernel's count; 0 where it keeps none.
+    /// - Parameter delay: the source of the run queue delay. Nil: the kernel's counter, or 0 if the kernel has none.
     /// - Precondition: on the loop's thread.
     init(_ eventLoop: any EventLoop, metrics: LoopMetrics, delay: (() -> Int64)? = nil) {
         eventLoop.preconditionInEventLoop()
@@ -40,13 +40,13 @@ final class LoopWatch {
         schedule()
     }
 
-    /// Work has come for the loop: a connection, a request, or bytes of a WebSocket.
+    /// Notes new work for the loop: a connection, a request, or bytes of a WebSocket.
     func workBegan() {
         quiet = 0
         guard isIdle, next != nil else { return }
         isIdle = false
-        // A look that is late comes in this turn or the next one. Until now others had the processors, or the loop was
-        // stalled; what keeps it from here on is measured anew.
+        // An overdue check runs in this loop iteration or the next. Any delay until now was other threads' work or a
+        // stall. Delays from here on are measured from now.
         let isLate = NIODeadline.now() >= due
         countStall()
         due = .now() + Self.interval
@@ -55,23 +55,23 @@ final class LoopWatch {
         schedule()
     }
 
-    /// Counts a stall since the last look, if there was one.
+    /// Counts a stall since the last check, if there was one.
     ///
-    /// - Returns: whether there was.
+    /// - Returns: whether there was a stall.
     @discardableResult
     private func countStall() -> Bool {
         let now = NIODeadline.now()
         let delayed = delay()
         let own = now - due - .nanoseconds(delayed - self.delayed)
         self.delayed = delayed
-        // The stall may have begun as soon as the last look was over.
+        // The stall may have begun directly after the last check.
         guard own + Self.interval > Self.limit else { return false }
         metrics.stalled(microseconds: own.nanoseconds / 1000)
         return true
     }
 
     private func look() {
-        // A stall seldom comes alone.
+        // A stall is often followed by another, so the loop stays in the short interval.
         quiet = countStall() || metrics.hasWork ? 0 : quiet + 1
         isIdle = quiet > Self.quietLooks
         due = .now() + (isIdle ? Self.idleInterval : Self.interval)

@@ -2,23 +2,24 @@ internal import HTTPTypes
 package import Pipeline
 internal import Synchronization
 
-/// The buckets of one route's rate limit, over all event loops, for as many callers as come.
+/// The token buckets of one route's rate limit, shared by all event loops, for any number of callers.
 ///
-/// A count-min sketch with conservative update (Estan and Varghese, 2002) of ``TokenBucket`` times: a caller has a place
-/// in each of three rows, and the earliest of the three times is taken for its own. No caller's own time is ever later
-/// than what its places say, so nobody gets more than the limit by it. A caller whose three places all belong to others
-/// that are at their limit is refused without cause: with a thousand of these, one of four thousand. Event loops that
-/// count callers of one place at the same moment may count one of them twice, never less than once.
+/// A count-min sketch with conservative update (Estan and Varghese, 2002) of ``TokenBucket`` times. A caller has one
+/// cell in each of three rows, and the earliest of the three times counts as its own. A cell is never earlier than the
+/// true time of any caller that uses it, so nobody gets more than the limit. A caller is wrongly refused if all three
+/// of its cells belong to callers at their limit: with 1,000 of these, about one caller in 4,000. Event loops that
+/// count callers of the same cell at the same moment may count one of them twice, but never less than once.
 ///
-/// So an event loop takes no lock and looks nothing up, and memory is 384 KiB a limit, however many callers come.
+/// An event loop therefore takes no lock and searches nothing. Memory is 384 KiB per limit, however many callers there
+/// are.
 @safe package final class RateLimiter: Sendable {
-    /// Places in a row; a power of two.
+    /// The number of cells in a row; a power of two.
     static let width = 16_384
     private static let rows = 3
 
     package let limit: RouteRateLimit
     private let bucket: TokenBucket
-    /// The rows, one behind the other. Only ever read and changed atomically, and never replaced.
+    /// The cells of all rows, row by row. Accessed only atomically, and never reallocated.
     private nonisolated(unsafe) let times: UnsafeMutablePointer<Atomic<UInt64>>
 
     package init(_ limit: RouteRateLimit) {
@@ -36,9 +37,9 @@ internal import Synchronization
     /// Counts a request.
     ///
     /// - Parameters:
-    ///   - caller: the hash of whoever it counts for.
-    ///   - now: nanoseconds of a clock that only goes forward.
-    /// - Returns: the nanoseconds until there is room; nil if there was.
+    ///   - caller: the hash of the caller that the request counts for.
+    ///   - now: the time of a monotonic clock in nanoseconds.
+    /// - Returns: nil if the request is within the limit; otherwise the nanoseconds until there is room.
     func take(_ caller: Int, now: UInt64) -> UInt64? {
         let hash = UInt64(bitPattern: Int64(caller))
         while true {
@@ -46,12 +47,12 @@ internal import Synchronization
             switch bucket.take(fullAt: earliest, now: now) {
             case .empty(let wait): return wait
             case .taken(let fullAt):
-                // The earliest place comes last: were it first, another loop would find an earlier one until the rest
-                // have followed, and take the same token from it.
+                // The earliest cell is raised last. If it were raised first, another loop could see one of the other
+                // cells as the earliest until they are raised, and take the same token from it.
                 for row in 0..<Self.rows where Self.place(hash, row) != place {
                     raise(Self.place(hash, row), to: fullAt)
                 }
-                // Another loop may have taken one meanwhile.
+                // Retried if another loop has taken a token meanwhile.
                 guard exchange(place, earliest, fullAt) else { continue }
                 return nil
             }
@@ -72,7 +73,8 @@ internal import Synchronization
         row * width + Int(truncatingIfNeeded: hash >> UInt64(16 * row)) & (width - 1)
     }
 
-    /// Whoever sees what ``exchange(_:_:_:)`` has written sees the places that were raised before it.
+    /// Acquiring: a loop that sees a value written by ``exchange(_:_:_:)`` also sees the cells that were raised before
+    /// it.
     private func time(_ place: Int) -> UInt64 { unsafe times[place].load(ordering: .acquiring) }
 
     private func exchange(_ place: Int, _ old: UInt64, _ new: UInt64) -> Bool {
@@ -85,14 +87,14 @@ internal import Synchronization
 }
 
 extension RateLimiter {
-    /// Counts a request for its caller. A header that is repeated names several callers, and the request counts for each
-    /// of them: backends differ in which value they take.
+    /// Counts a request for its caller. A repeated header names several callers, and the request counts for each of
+    /// them: backends differ in the value that they use.
     ///
     /// - Parameters:
     ///   - client: the client's address.
-    ///   - subject: of the verified token; nil where there is none.
-    ///   - now: nanoseconds of a clock that only goes forward.
-    /// - Returns: the nanoseconds until there is room; nil if there was.
+    ///   - subject: the subject of the verified token; nil if there is none.
+    ///   - now: the time of a monotonic clock in nanoseconds.
+    /// - Returns: nil if the request is within the limit; otherwise the nanoseconds until there is room.
     func take(_ request: HTTPRequest, client: String, subject: String?, now: UInt64) -> UInt64? {
         guard case .header(let name) = limit.key, request.headerFields.contains(name) else {
             return take(caller(client: client, subject: subject), now: now)
@@ -114,8 +116,8 @@ extension RateLimiter {
         return hasher.finalize()
     }
 
-    /// Seeded anew in each process: nobody can choose what shares a place with another's. Byte by byte: texts that only
-    /// look the same are others.
+    /// The hash of a text. It is seeded per process, so that nobody can choose values that collide with another
+    /// caller's. It hashes bytes, because canonically equivalent texts are different callers.
     private static func hash(_ kind: Int, _ text: String) -> Int {
         var hasher = Hasher()
         hasher.combine(kind)

@@ -6,7 +6,7 @@ internal import Pipeline
 internal import Upstream
 
 extension Refusal {
-    /// The whole response: head with its length and id, and body.
+    /// The complete response: the head with its length and request id, and the body.
     package func answer(requestID: String) -> (HTTPResponse, ByteBuffer) {
         Self.answer(response, body(requestID: requestID), requestID: requestID)
     }
@@ -18,7 +18,7 @@ extension Refusal {
         return (head, ByteBuffer(bytes: body))
     }
 
-    /// For bytes that are no acceptable request.
+    /// Creates the refusal of bytes that are not an acceptable request.
     package init(_ fault: ListenerFault) {
         let error: GatewayError =
             switch fault {
@@ -33,8 +33,8 @@ extension Refusal {
         self.init(error, reason: fault.reason)
     }
 
-    /// For a backend that gave no response.
-    init(_ fault: UpstreamFault) {
+    /// Creates the refusal for a backend that gave no response.
+    init(_ fault: UpstreamError) {
         switch fault.kind {
         case .broken: self.init(.upstream, reason: .upstream(fault.reason))
         case .slow: self.init(.upstreamTimeout, reason: .upstream(fault.reason))

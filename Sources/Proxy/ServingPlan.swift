@@ -9,63 +9,64 @@ package import Sessions
 package import Telemetry
 package import Upstream
 
-/// The plan that all event loops serve by: everything that requests take, and nothing else. A value: a reload makes
-/// another one.
+/// The plan according to which all event loops serve: everything that requests need, and nothing else. It is a value,
+/// and a reload creates a new one.
 package struct ServingPlan: Sendable {
     package var gate: Gate
-    /// For each route the position of its upstream, nil where the gateway answers itself.
+    /// For each route, the index of its upstream; nil if the gateway responds itself.
     var upstreamOfRoute: [Int?]
     package var upstreams: [ServedUpstream]
-    /// For each route its own time-outs, nil where the upstream's hold.
+    /// For each route, its own timeouts; nil if those of the upstream apply.
     package var timeoutsOfRoute: [UpstreamTimeouts?]
-    /// For each route what counts its requests, nil where there is no limit. Nil where no route has one.
+    /// For each route, its rate limiter; nil if it has no limit. Nil as a whole if no route has a limit.
     package var rateLimiters: [RateLimiter?]?
     /// The gateway's own endpoints, by number.
     var endpoints: [GatewayEndpoint]
-    /// By the number that account endpoints name.
+    /// Indexed by the group number of account endpoints.
     package var accounts: [AccountGroup]
-    /// Nil where nobody signs in with Apple here.
+    /// Nil if there are no session endpoints.
     package var sessions: SessionEndpoints?
-    /// The prefix of their paths, with the slash at the end.
+    /// The path prefix of the session endpoints, with the trailing slash.
     var sessionPrefix: String?
-    /// In the verifier's order.
+    /// One element for each issuer, in the verifier's order.
     package var keyServices: [KeySetService]
-    /// Nil where no attributes of users are read.
+    /// Nil if no user attributes are read.
     package var userAttributes: UserAttributeService?
     var directCognito: DirectCognitoAnswer
-    /// Nil where direct calls are not carried out.
+    /// Nil if direct calls are not carried out.
     var directCalls: DirectCognitoCalls?
     package let directApplications: ApplicationTally
-    /// Records direct calls that are refused. Nil where no tokens are taken.
+    /// The audit trail of refused direct calls. Nil if there is no store.
     package var audit: AuditTrail?
-    /// Nil where nobody's word for the client's address is believed but the connection's.
+    /// Nil if no proxy is trusted to report the client's address; the connection's peer counts as the client.
     var trustedProxies: TrustedProxies?
-    /// Nil where backends get no assertions.
+    /// Nil if backends receive no assertions.
     package var assertionKeys: AssertionKeyService?
-    /// Nil where the gateway has no sessions of its own.
+    /// Nil if the gateway has no sessions of its own.
     package var sessionKeys: SessionKeyService?
-    /// Nil where no tokens are taken.
+    /// Nil if there is no store.
     package var revocations: RevocationService?
-    /// Nil while it is switched off.
+    /// Nil if the access log is off.
     var accessLog: AccessLog?
-    /// Nil where every request is logged.
+    /// Nil if every request is logged.
     var accessSampler: AccessSampler?
-    /// Nil where no spans are made.
+    /// Nil if tracing is off.
     package var tracing: TraceService?
-    /// The same in all plans of a process. Nil where it has only one event loop.
+    /// The same in all plans of a process. Nil if the process has only one event loop.
     let signatures: VerifiedSignatures?
     /// The same in all plans of a process.
     let drainedServers: DrainedServers
     /// The same in all plans of a process.
     let recent: RecentEvents
     var tokenRules: TokenRules
-    /// How many requests may be in flight, and what counts them: the same in all plans of a process.
+    /// The maximum number of requests in flight. Its counter, `requestsInFlight`, is the same in all plans of a
+    /// process.
     var requestLimit: Int
-    /// How many of one client's address.
+    /// The maximum number of requests in flight for one client's address.
     var addressLimit: Int
     package let requestsInFlight: RequestsInFlight
     /// The same in all plans of a process.
-    let callsUnderWay: CallsUnderWay
+    let callsUnderWay: CallsInFlight
     let logger: Logger
 
     package init(
@@ -80,7 +81,7 @@ package struct ServingPlan: Sendable {
         accessSampler: AccessSampler? = nil, tracing: TraceService? = nil, signatures: VerifiedSignatures? = nil,
         drainedServers: DrainedServers,
         recent: RecentEvents, tokenRules: TokenRules, requestLimit: Int, addressLimit: Int,
-        requestsInFlight: RequestsInFlight, callsUnderWay: CallsUnderWay, logger: Logger
+        requestsInFlight: RequestsInFlight, callsUnderWay: CallsInFlight, logger: Logger
     ) {
         self.gate = gate
         self.upstreamOfRoute = upstreamOfRoute
@@ -115,13 +116,13 @@ package struct ServingPlan: Sendable {
         self.logger = logger
     }
 
-    /// The keys of assertions and of sessions that are published now; nil where there are none.
+    /// The published keys of assertions and sessions as a JSON Web Key Set; nil if there are none.
     var ownKeySet: [UInt8]? {
         let keys = [assertionKeys?.current, sessionKeys?.keys.current].compactMap { $0 }
         return keys.isEmpty ? nil : AssertionKeys.document(of: keys.flatMap(\.publicKeys))
     }
 
-    /// Where an upstream's servers begin among those of all, as metrics number them.
+    /// The metrics index of an upstream's first server. The servers of all upstreams are numbered consecutively.
     func firstServer(of upstream: Int) -> Int {
         upstreams[..<upstream].reduce(0) { $0 + $1.settings.servers.count }
     }
@@ -133,7 +134,7 @@ package struct TokenRules: Sendable, Equatable {
     package var maximumTokenBytes: Int
     package var identityNamespace: String
     package var identityClaims: [IdentityClaim]
-    /// By the numbers that entries remember.
+    /// Indexed by the requirement numbers in cache entries.
     package var requirements: [Requirements]
     package var audiences: [String]
     package var assertion: Assertion?

@@ -4,16 +4,16 @@ internal import NIOCore
 internal import Pipeline
 internal import Upstream
 
-/// How and when the gateway itself ends a WebSocket.
+/// Closing of a WebSocket by the gateway.
 extension WebSocketTunnel {
-    /// How long a frame that is on its way may take to end, and a side whose other side has ended.
+    /// The time limit for the end of a frame in transit, and for the end of one side after the other has ended.
     static let closingLimit = TimeAmount.seconds(5)
-    /// The same when the gateway stops.
+    /// The time limit for the end of a frame in transit when the gateway shuts down.
     private static let leavingLimit = TimeAmount.seconds(1)
-    /// The time of day may be set anew: it is looked at now and then.
+    /// The maximum time between checks of the token's expiry, because the wall clock may be adjusted.
     private static let longestNap = TimeAmount.minutes(10)
 
-    /// The gateway stops.
+    /// Closes the WebSocket because the gateway shuts down.
     func mustClose() {
         close(.goingAway, within: Self.leavingLimit)
     }
@@ -21,7 +21,7 @@ extension WebSocketTunnel {
     private func close(_ close: WebSocketClose, within limit: TimeAmount) {
         guard state.close(with: close) else { return }
         if state.closesBackend {
-            // Why it is over.
+            // The Close frame carries the reason.
             _ = upstream?.send(body: ByteBuffer(bytes: close.frame(mask: SecureRandom.bytes(4))))
         }
         switch state.closingStep {
@@ -37,10 +37,10 @@ extension WebSocketTunnel {
         leave(.webSocket(close.reason))
     }
 
-    /// Ends the client's side. The backend's is closed when it has ended as well: closing it at once could reset the
-    /// connection, and the reset overtake what the backend has not read yet.
+    /// Ends the client's side. The backend's connection is closed only after the backend has ended as well. Closing it
+    /// at once could reset the connection, and the reset could overtake data that the backend has not read yet.
     func leave(_ reason: Reason, brokenOff: Bool = false) {
-        // The client may have gone while it was told.
+        // The client may have disconnected during the previous call.
         guard state.leave(), let exchange else { return }
         self.exchange = nil
         exchange.webSocketEnded(reason, brokenOff: brokenOff)
@@ -57,7 +57,7 @@ extension WebSocketTunnel {
         setAlarm(in: nap)
     }
 
-    /// Until the token that opened it expires.
+    /// The time until the token that opened the WebSocket expires; nil if it does not limit the WebSocket.
     private var timeLeft: TimeAmount? {
         grant.endsAt.map { endsAt in
             let seconds = min(max(endsAt, 0), WallClock.seconds() + 86_400)
@@ -84,7 +84,7 @@ extension WebSocketTunnel {
             leave(.request(.clientDisconnected))
             clientDisconnected()
         case .breakOff(let close):
-            // All there is left to say is that nothing comes any more.
+            // No Close frame can be sent inside an unfinished frame: the connection is aborted.
             leave(.webSocket(close.reason), brokenOff: true)
         case .cancel:
             clientDisconnected()

@@ -4,12 +4,12 @@ internal import NIOCore
 internal import Pipeline
 internal import Upstream
 
-/// A WebSocket on its way through: from the upgrade request to the last byte in either direction.
+/// A proxied WebSocket, from the upgrade request to the last byte in either direction.
 ///
-/// It stands between the exchange, which is the client's side, and the backend, and does what its state decides. Bytes
-/// pass as they come.
+/// It connects the exchange, which is the client's side, to the backend, and executes the actions of its state. Bytes
+/// are forwarded unchanged.
 final class WebSocketTunnel: UpstreamResponseReceiver {
-    /// Let go at the client's end, which breaks the cycle with it.
+    /// Set to nil when the client's side ends, which breaks the reference cycle.
     var exchange: Exchange?
     private(set) var upstream: UpstreamExchange?
     let grant: WebSocketGrant
@@ -42,7 +42,7 @@ final class WebSocketTunnel: UpstreamResponseReceiver {
         guard state.backendAnswered(opens: opens) else { return }
         guard opens else { return exchange.webSocketWasDeclined(head, upstream) }
         exchange.webSocketOpened(head, grant)
-        // The client may have gone while it was told.
+        // The client may have disconnected during the previous call.
         guard state.isOpen else { return }
         lastActivity = .now()
         setAlarm()
@@ -73,8 +73,8 @@ final class WebSocketTunnel: UpstreamResponseReceiver {
         if exchange?.sendToClient(bytes) == false { upstream?.pause() }
     }
 
-    func upstreamPaused() {
-        exchange?.upstreamPaused()
+    func upstreamReadComplete() {
+        exchange?.upstreamReadComplete()
     }
 
     func upstreamFinished(trailers: HTTPFields?) {
@@ -86,7 +86,7 @@ final class WebSocketTunnel: UpstreamResponseReceiver {
         end()
     }
 
-    func upstreamFailed(_ fault: UpstreamFault) {
+    func upstreamFailed(_ fault: UpstreamError) {
         switch state.backendEnded() {
         case .ignore: break
         case .response: exchange?.upstreamFailed(fault)
@@ -102,7 +102,7 @@ final class WebSocketTunnel: UpstreamResponseReceiver {
 
     // MARK: The client
 
-    /// - Returns: whether more is wanted now.
+    /// - Returns: whether the client may send more now.
     func receive(_ bytes: ByteBuffer) -> Bool {
         switch state.clientSent(bytes.readableBytesUInt8Span) {
         case .ignore:
@@ -118,12 +118,12 @@ final class WebSocketTunnel: UpstreamResponseReceiver {
     }
 
     private func hold(_ bytes: ByteBuffer) {
-        // Copied: a part that waits keeps nothing of what came with it.
+        // Copied, so that the buffered part does not retain the whole read buffer.
         buffered = buffered ?? ByteBuffer()
         buffered?.writeImmutableBuffer(bytes)
     }
 
-    /// The client has ended its half.
+    /// Processes the end of the client's half.
     func receiveEnd() {
         guard state.clientEnded() else { return }
         setAlarm(in: Self.closingLimit)
@@ -134,7 +134,7 @@ final class WebSocketTunnel: UpstreamResponseReceiver {
         if isWritable { upstream?.resume() } else { upstream?.pause() }
     }
 
-    /// The client has gone, or its request has failed: nobody is left to tell.
+    /// Cancels the exchange with the backend: the client has disconnected or its request has failed.
     func clientDisconnected() {
         let upstream = upstream
         end()

@@ -1,21 +1,21 @@
 internal import Pipeline
 
-/// The course of a WebSocket as a value, from the upgrade request to the last byte in either direction. Each event
-/// changes it and returns what must be done; ``WebSocketTunnel`` does it.
+/// The state machine of a WebSocket as a value, from the upgrade request to the last byte in either direction. Each
+/// event changes the state and returns the action to execute; ``WebSocketTunnel`` executes it.
 ///
-/// Of the bytes it looks only at where frames begin, so that a Close frame of the gateway's own can be put between two.
+/// It inspects only the frame boundaries, so that the gateway can insert its own Close frame between two frames.
 struct WebSocketTunnelState: Equatable {
     private enum Phase: Equatable {
-        /// The backend has not answered. The client's bytes wait.
+        /// The backend has not responded yet. The client's bytes are buffered.
         case asking
-        /// The backend declined. The exchange passes on its response.
+        /// The backend has declined. The exchange forwards its response.
         case declined
         case open
-        /// The client has ended its half. The backend may go on for a little.
+        /// The client has ended its half. The backend may still send for a short time.
         case clientEnded
-        /// The client gets a Close frame as soon as the frame that is on its way to it has ended.
+        /// The client receives a Close frame as soon as the frame in transit to it has ended.
         case closing(WebSocketClose)
-        /// The client's side has ended. The backend gets the time to end as well.
+        /// The client's side has ended. The backend is given time to end as well.
         case leaving
         case done
     }
@@ -25,7 +25,7 @@ struct WebSocketTunnelState: Equatable {
     private(set) var hasClientEnded = false
     private var fromBackend = WebSocketFrameTracker(isMasked: false)
     private var fromClient = WebSocketFrameTracker(isMasked: true)
-    /// Whether an end that comes before the backend has answered is only that of the request.
+    /// Whether an end of the client's data before the backend's response is only the end of the upgrade request.
     private let requestEnds: Bool
 
     /// - Parameter requestEnds: true over HTTP/1.1, where the upgrade request has an end of its own.
@@ -35,34 +35,34 @@ struct WebSocketTunnelState: Equatable {
 
     // MARK: The backend
 
-    /// The backend has answered the request.
+    /// Processes the backend's response to the upgrade request.
     ///
     /// - Parameter opens: whether it opens the WebSocket.
-    /// - Returns: whether anybody waits for it.
+    /// - Returns: whether the response is still expected.
     mutating func backendAnswered(opens: Bool) -> Bool {
         guard case .asking = phase else { return false }
         phase = opens ? .open : .declined
         return true
     }
 
-    /// Whether bytes go both ways.
+    /// Whether bytes are forwarded in both directions.
     var isOpen: Bool {
         if case .open = phase { true } else { false }
     }
 
     enum BackendPart: Equatable {
         case ignore
-        /// Pass it on as a part of the response that declines the WebSocket.
+        /// Forward it as a part of the response that declines the WebSocket.
         case respond
         case pass
-        /// Pass on so many bytes, then the Close frame, and leave.
+        /// Forward this number of bytes, then send the Close frame, and leave.
         case close(after: Int, WebSocketClose)
-        /// Pass it on and leave without a Close frame, for which there is no place: the backend has sent its own, or
-        /// what it sends are no frames.
+        /// Forward it and leave without a Close frame, which has no valid position: the backend has sent its own, or
+        /// its data is not made of frames.
         case passAndLeave(WebSocketClose)
     }
 
-    /// Bytes have come from the backend.
+    /// Processes bytes from the backend.
     mutating func backendSent(_ bytes: borrowing Span<UInt8>) -> BackendPart {
         switch phase {
         case .open, .clientEnded:
@@ -80,13 +80,13 @@ struct WebSocketTunnelState: Equatable {
 
     enum BackendEnd: Equatable {
         case ignore
-        /// The response that was awaited, or declines the WebSocket, has ended.
+        /// The expected response, or the one that declines the WebSocket, has ended.
         case response
-        /// The WebSocket has ended; the gateway was about to close it for this reason, if any.
+        /// The WebSocket has ended. The value is the reason for which the gateway was closing it; nil if it was not.
         case webSocket(WebSocketClose?)
     }
 
-    /// The backend has ended, in order or not.
+    /// Processes the end of the backend's data, regular or by an error.
     mutating func backendEnded() -> BackendEnd {
         defer { phase = .done }
         switch phase {
@@ -101,12 +101,12 @@ struct WebSocketTunnelState: Equatable {
 
     enum ClientPart: Equatable {
         case ignore
-        /// Hold it until the WebSocket is open, and receive it again then. No more is wanted until then.
+        /// Buffer it until the WebSocket is open, then process it again. Reading pauses until then.
         case hold
         case pass
     }
 
-    /// Bytes have come from the client.
+    /// Processes bytes from the client.
     mutating func clientSent(_ bytes: borrowing Span<UInt8>) -> ClientPart {
         switch phase {
         case .asking:
@@ -119,9 +119,9 @@ struct WebSocketTunnelState: Equatable {
         }
     }
 
-    /// The client has ended its half, now or before the WebSocket was open.
+    /// Processes the end of the client's half, which may come before the WebSocket is open.
     ///
-    /// - Returns: whether the backend's input must end, and the backend after it.
+    /// - Returns: whether the backend's input must be ended and the backend's end awaited.
     mutating func clientEnded() -> Bool {
         if case .asking = phase, requestEnds { return false }
         hasClientEnded = true
@@ -132,9 +132,9 @@ struct WebSocketTunnelState: Equatable {
 
     // MARK: The gateway
 
-    /// The gateway closes the WebSocket.
+    /// Begins to close the WebSocket from the gateway's side.
     ///
-    /// - Returns: whether it is to be closed: then, if ``closesBackend``, the backend gets a Close frame, and
+    /// - Returns: whether closing begins. If so, the backend is sent a Close frame if ``closesBackend`` is true, and
     ///   ``closingStep`` follows.
     mutating func close(with close: WebSocketClose) -> Bool {
         switch phase {
@@ -146,20 +146,21 @@ struct WebSocketTunnelState: Equatable {
         }
     }
 
-    /// Whether the backend can get a Close frame: the client has not stopped within a frame of its own.
+    /// Whether the backend can be sent a Close frame: the client's data must end at a frame boundary.
     var closesBackend: Bool { fromClient.isAtBoundary && !hasClientEnded }
 
     enum ClosingStep: Equatable {
         case ignore
         /// Send the client the Close frame now, and leave.
         case close(WebSocketClose)
-        /// A frame is on its way to the client: wait for its end.
+        /// A frame is in transit to the client: wait for its end.
         case wait
-        /// There is no place for a Close frame any more: leave without.
+        /// No Close frame can be sent any more: leave without one.
         case leave(WebSocketClose)
     }
 
-    /// The step towards the client, once the backend has been told. Being told, it may have ended the WebSocket.
+    /// The next step towards the client, after the Close frame to the backend. Sending that may already have ended the
+    /// WebSocket.
     var closingStep: ClosingStep {
         guard case .closing(let close) = phase else { return .ignore }
         if fromBackend.isAtBoundary { return .close(close) }
@@ -168,22 +169,23 @@ struct WebSocketTunnelState: Equatable {
 
     enum Alarm: Equatable {
         case ignore
-        /// It was early: set it again.
+        /// No limit is reached yet: set the alarm again.
         case sleep
         case close(WebSocketClose)
-        /// The client ended its half long ago: leave, and cancel the backend's part.
+        /// The backend did not end in time after the client had ended its half: leave, and cancel the exchange with the
+        /// backend.
         case leaveAndCancel
-        /// The frame did not end: leave, and break the client's connection off.
+        /// The frame did not end in time: leave, and abort the client's connection.
         case breakOff(WebSocketClose)
-        /// The backend has not ended: cancel its part.
+        /// The backend did not end in time: cancel the exchange with it.
         case cancel
     }
 
-    /// The alarm has rung.
+    /// Processes the alarm.
     ///
     /// - Parameters:
-    ///   - isExpired: whether the token has expired that opened the WebSocket.
-    ///   - isIdle: whether neither side has said anything for as long as it may.
+    ///   - isExpired: whether the token that opened the WebSocket has expired.
+    ///   - isIdle: whether neither side has sent anything within the idle timeout.
     func alarmRang(isExpired: Bool, isIdle: Bool) -> Alarm {
         switch phase {
         case .open: isExpired ? .close(.tokenExpired) : isIdle ? .close(.idle) : .sleep
@@ -194,9 +196,9 @@ struct WebSocketTunnelState: Equatable {
         }
     }
 
-    /// The gateway ends the client's side.
+    /// Ends the client's side.
     ///
-    /// - Returns: whether it had not ended.
+    /// - Returns: whether the client's side was still open.
     mutating func leave() -> Bool {
         switch phase {
         case .open, .clientEnded, .closing:
@@ -207,6 +209,6 @@ struct WebSocketTunnelState: Equatable {
         }
     }
 
-    /// The client has gone, or nothing is left to wait for.
+    /// Processes the final end: the client has disconnected, or there is nothing to wait for.
     mutating func end() { phase = .done }
 }

@@ -16,7 +16,7 @@ package struct ByteWriter {
         }
     }
 
-    /// - Returns: `false`, with nothing written, if the field is longer than its 16-bit length can say.
+    /// - Returns: `false`, with nothing written, if the field's length does not fit in 16 bits.
     package mutating func write(field: [UInt8]) -> Bool {
         guard let length = UInt16(exactly: field.count) else { return false }
         bytes.append(UInt8(truncatingIfNeeded: length >> 8))
@@ -27,14 +27,14 @@ package struct ByteWriter {
 
     package mutating func write(text: String) -> Bool { write(field: Array(text.utf8)) }
 
-    /// A byte that says whether there is a text, and the text.
+    /// Writes a byte that shows whether there is a text, and then the text.
     package mutating func write(optional text: String?) -> Bool {
         write(byte: text == nil ? 0 : 1)
         return write(text: text ?? "")
     }
 }
 
-/// Reads what ``ByteWriter`` wrote. Every read gives `nil` where the bytes end too early.
+/// Reads the output of ``ByteWriter``. Each read returns `nil` if the bytes end too early.
 package struct ByteReader {
     private var rest: ArraySlice<UInt8>
 
@@ -69,7 +69,7 @@ package struct ByteReader {
         return OptionalText(text: isThere == 1 ? text : nil)
     }
 
-    /// A text that was read, which may say that there is none.
+    /// A text that was read; nil if the optional was.
     package struct OptionalText {
         package var text: String?
     }

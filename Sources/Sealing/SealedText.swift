@@ -1,26 +1,26 @@
 package import Cryptography
 internal import Encoding
 
-/// A text that does not open as what it was sealed as, for whatever reason.
+/// The error for a sealed text that cannot be opened, for any reason.
 ///
-/// There is only one such error on purpose: telling a wrong key from a wrong tag or a wrong form would help nobody
-/// but someone who tries out changed tokens.
+/// There is deliberately only one such error: distinguishing a wrong key from a wrong tag or form would help only an
+/// attacker who modifies tokens.
 package struct InvalidSealedToken: Error, Equatable, Sendable {
     package init() {}
 }
 
-/// Something that could not be sealed: a fault of the gateway's or an absurdly long token of the provider's.
+/// A value could not be sealed, because of an internal error or an excessively long token of the provider's.
 package struct SealingFailure: Error, Equatable, Sendable {
     package init() {}
 }
 
-/// Encrypted text that clients, and the gateway's own store, keep for the gateway. They can neither read nor change it.
+/// Encrypted text that clients, and the gateway's own store, hold for the gateway. They can neither read nor change it.
 ///
 /// Text form: `v2.` key id `.` base64url(nonce ‖ AES-256-GCM ciphertext ‖ tag). The additional authenticated data binds
 /// form, purpose, key id and pool: a token of one pool or purpose does not open for another that shares the key.
 package enum SealedText {
-    /// The longest text that is looked at. Cognito's refresh tokens have about 1800 characters, its sessions up to
-    /// 2048.
+    /// The maximum length of a text that is accepted. Cognito's refresh tokens have about 1800 characters, its sessions
+    /// up to 2048.
     package static let maximumLength = 8192
 
     /// The purpose of a text.
@@ -28,27 +28,27 @@ package enum SealedText {
         case refreshToken = "refresh token"
         case challenge = "challenge"
         case device = "device"
-        /// The tokens of an answer that may have to be given once more.
+        /// The tokens of a response that may have to be returned again.
         case answer = "answer"
-        /// A nonce of the gateway's for a sign-in.
+        /// A nonce that the gateway issued for a sign-in.
         case nonce = "nonce"
-        /// The newest token of a session of the gateway's own.
+        /// The newest token of one of the gateway's own sessions.
         case session = "session"
         /// Apple's refresh token of a user.
         case appleToken = "apple token"
-        /// A sign-in that goes on at Cognito's pages, in the `state` that comes back from there.
+        /// A sign-in in progress at Cognito's pages, in the `state` that these return.
         case hostedSignIn = "hosted sign-in"
-        /// The tokens that an authorization code stands for.
+        /// The tokens that an authorization code represents.
         case authorizationCode = "authorization code"
-        /// A value for other gateways of the same database.
+        /// A value for other gateways that share the database.
         case shared = "shared"
         /// The gateway's own keys, in a database.
         case keyRing = "key ring"
-        /// The account and the certificates of ACME, in a database.
+        /// The ACME account and certificates, in a database.
         case certificates = "certificates"
     }
 
-    /// Sealed with the ring's first key.
+    /// Seals a text with the ring's first key.
     ///
     /// - Throws: ``SealingFailure`` if OpenSSL fails.
     package static func seal(
@@ -73,7 +73,7 @@ package enum SealedText {
         return plain
     }
 
-    /// The name of the key that sealed a text; nil for a text of another form.
+    /// The id of the key that sealed a text; nil if the text has another form.
     package static func keyID(of text: Secret) -> String? {
         let parts = text.expose().split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         guard parts.count == 3, parts[0].elementsEqual("v2".utf8) else { return nil }
@@ -81,8 +81,8 @@ package enum SealedText {
         return SealingKey.isIdentifier(id) ? id : nil
     }
 
-    /// As ``seal(_:as:with:poolID:)``, in the form of bytes that only the gateway's own store keeps: three quarters as
-    /// long. `b2.` key id `.` nonce ‖ ciphertext ‖ tag.
+    /// As ``seal(_:as:with:poolID:)``, in a binary form that only the gateway's own store holds and that is three
+    /// quarters as long: `b2.` key id `.` nonce ‖ ciphertext ‖ tag.
     package static func sealBytes(
         _ plain: [UInt8], as purpose: Purpose, with keys: SealingKeyRing, poolID: String
     ) throws(SealingFailure) -> [UInt8] {
@@ -92,7 +92,7 @@ package enum SealedText {
         return Array("b2.\(key.id).".utf8) + box
     }
 
-    /// Opens either form.
+    /// Opens a text of either form.
     package static func open(
         bytes: [UInt8], as purpose: Purpose, with keys: SealingKeyRing, poolID: String
     ) throws(InvalidSealedToken) -> [UInt8] {
@@ -109,7 +109,7 @@ package enum SealedText {
         return plain
     }
 
-    /// Whether a text was sealed with the key that seals now.
+    /// Whether a text was sealed with the current sealing key.
     package static func isCurrent(_ text: Secret, _ keys: SealingKeyRing) -> Bool {
         text.expose().starts(with: "v2.\(keys.sealingKey.id).".utf8)
     }

@@ -2,7 +2,7 @@ package import Cryptography
 internal import Encoding
 internal import Locking
 
-/// Why a sealing key can't be used.
+/// The reason why a sealing key cannot be used.
 package enum SealingKeyError: Error, Equatable, Sendable {
     /// The key is not 32 bytes.
     case length
@@ -10,16 +10,16 @@ package enum SealingKeyError: Error, Equatable, Sendable {
     case identifier
 }
 
-/// One AES-256 key that seals what clients keep for the gateway.
+/// An AES-256 key that seals values held by clients.
 package struct SealingKey: Sendable {
-    /// Names the key in everything it seals; clients see it.
+    /// The key's name in everything it seals, visible to clients.
     package let id: String
 
     let key: AESGCMKey
 
     /// - Parameters:
-    ///   - id: 1–32 characters of `A-Za-z0-9_-`. If nil, it is sixteen hex digits derived from the key: a message
-    ///     authentication code, which says nothing about the key itself.
+    ///   - id: 1–32 characters of `A-Za-z0-9_-`. If nil, sixteen hex digits derived from the key: a message
+    ///     authentication code, which reveals nothing about the key.
     ///   - secret: exactly 32 random bytes.
     package init(id: String? = nil, _ secret: Secret) throws(SealingKeyError) {
         guard let key = try? AESGCMKey(secret) else { throw .length }
@@ -34,17 +34,17 @@ package struct SealingKey: Sendable {
         return Hexadecimal.encode(Array(code.prefix(8)))
     }
 
-    /// Above all no dot, which ends the id in the text form.
+    /// Excludes in particular the dot, which ends the id in the text form.
     static func isIdentifier(_ text: String) -> Bool {
         (1...32).contains(text.utf8.count)
             && text.utf8.allSatisfy { $0.isASCIILetterOrDigit || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "_") }
     }
 }
 
-/// The keys that open what the gateway has sealed. The first one seals, all of them open: a new key is put in front,
-/// the old one is removed once all it sealed has expired.
+/// The keys for the gateway's sealed values. The first one seals, all of them open: a new key is put in front, and an
+/// old one is removed once everything it sealed has expired.
 ///
-/// Keys that several gateways share change while they are in use.
+/// Keys shared by several gateways can change while in use.
 package final class SealingKeyRing: Sendable {
     private struct Keys {
         let first: SealingKey
@@ -68,7 +68,7 @@ package final class SealingKeyRing: Sendable {
 
     package func holds(_ id: String) -> Bool { key(named: id) != nil }
 
-    /// From now on seals and opens with the keys of another ring.
+    /// Replaces the keys with those of another ring.
     package func adopt(_ other: SealingKeyRing) {
         let new = other.keys.withLock { $0 }
         keys.withLock { $0 = new }
@@ -77,7 +77,7 @@ package final class SealingKeyRing: Sendable {
     /// Sets whether other gateways may have changed the keys meanwhile.
     package func setBehind(_ isBehind: Bool) { keys.withLock { $0.isBehind = isBehind } }
 
-    /// Whether a text that does not open may open once the keys have been read again.
+    /// Whether a text that does not open may open after the keys have been read again.
     package func mayLackKey(of text: Secret) -> Bool { keys.withLock { $0.isBehind } && lacksKey(of: text) }
 
     /// Whether a text names a key that is not in the ring.

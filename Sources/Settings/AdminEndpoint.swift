@@ -1,9 +1,9 @@
 package import SettingsReader
 
-/// The admin listener as programs on the same machine reach it, and what they verify it by.
+/// The address of the admin listener for programs on the same machine, and the certificates by which they verify it.
 package struct AdminEndpoint: Sendable {
     package var address: HostAndPort
-    /// The certificate chains that it presents, in PEM; nil: it speaks plain text.
+    /// The certificate chains that the listener presents, in PEM; nil: it uses plain text.
     package var chains: [[UInt8]]?
 
     package init(address: HostAndPort, chains: [[UInt8]]? = nil) {
@@ -11,17 +11,18 @@ package struct AdminEndpoint: Sendable {
         self.chains = chains
     }
 
-    /// Reads of the settings file at `path` where it is and what it presents, whatever else the file says. No other file
-    /// is read than certificates, which are no secret.
+    /// Reads only the admin listener's address and certificates from the settings file at `path`, whatever else the
+    /// file says. It reads no other files than certificates, which are not secret.
     ///
-    /// - Parameters: as of ``GatewaySettings/load(path:environment:readFile:)``.
-    /// - Throws: ``SettingsErrors`` where the file can't be read, is no YAML, or the address or a certificate is faulty.
+    /// - Parameters: those of ``GatewaySettings/load(path:environment:readFile:)``.
+    /// - Throws: ``SettingsErrors`` if the file can't be read or is not YAML, or if the address or a certificate is
+    ///   invalid.
     package static func read(
         path: String, environment: [String: String], readFile: @escaping (String) throws(FileReadFailure) -> [UInt8]
     ) throws(SettingsErrors) -> Self {
         let reading = try SettingsReading(path: path, environment: environment, readFile: readFile)
         let admin = reading.root.section { file in file.optional("admin")?.section(Self.init(reading:)) }
-        // Other keys were not asked for, and count as unknown here.
+        // Other keys are not requested and would count as unknown here.
         let errors = reading.context.sortedErrors.filter { Self.reads($0.keyPath) }
         guard errors.isEmpty else { throw SettingsErrors(errors: errors) }
         return (admin ?? nil) ?? Self(address: GatewaySettings.standardAdminAddress)
@@ -48,6 +49,6 @@ package struct AdminEndpoint: Sendable {
 }
 
 extension SettingsErrors {
-    /// Whether they show that the admin listener is to speak TLS.
+    /// Whether an error concerns `admin.tls`, so that the admin listener is configured for TLS.
     package var concernAdminTLS: Bool { errors.contains { $0.keyPath.hasPrefix("admin.tls") } }
 }

@@ -1,11 +1,11 @@
 package import SettingsReader
 
 extension GatewaySettings {
-    /// The domains of pools' hosted pages that the settings file at `path` names, whatever else it says: no other file is
-    /// read, and no secret. Amazon's own domains are among them if the file names one.
+    /// Reads only the domains of the pools' hosted pages from the settings file at `path`, whatever else it says. No
+    /// other file and no secret is read. Amazon's own domains are included if the file names them.
     ///
-    /// - Parameters: as of ``load(path:environment:readFile:)``.
-    /// - Throws: ``SettingsErrors`` where the file can't be read, is no YAML, or a domain is faulty.
+    /// - Parameters: those of ``load(path:environment:readFile:)``.
+    /// - Throws: ``SettingsErrors`` if the file can't be read or is not YAML, or if a domain is invalid.
     package static func hostedDomains(
         path: String, environment: [String: String], readFile: @escaping (String) throws(FileReadFailure) -> [UInt8]
     ) throws(SettingsErrors) -> [String] {
@@ -17,7 +17,7 @@ extension GatewaySettings {
     }
 
     private static func listed(in file: SettingsMapping) -> [String] {
-        // Its value alone is the mode.
+        // A single value is the mode alone.
         guard let node = file.optional("direct_cognito"), !node.isScalar else { return [] }
         let domains = node.section { keys in keys.list("hosted_domains", .domain, of: "domain names") ?? [] }
         return domains ?? []
@@ -39,14 +39,14 @@ extension GatewaySettings {
         return url?.host
     }
 
-    /// Other keys are not looked at, and may be faulty where only the domains are wanted.
+    /// Whether an error is about the domains. Errors of other keys are ignored here.
     private static func isAboutDomains(_ keyPath: String) -> Bool {
         keyPath.isEmpty || keyPath.hasPrefix("direct_cognito.hosted_domains") || keyPath.hasSuffix(".hosted.domain")
     }
 }
 
 extension ScalarFormat where Value == String {
-    /// A host's name without port, brought to lower case.
+    /// A host name without port, converted to lower case.
     package static var domain: Self {
         Self { (text) throws(ScalarRefusal) in
             guard let (host, port) = HostAndPort.split(text[...]), port == nil, host.contains("."), !host.contains(":")

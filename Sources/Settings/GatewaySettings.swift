@@ -2,64 +2,66 @@ package import Cryptography
 package import Pipeline
 package import SettingsReader
 
-/// Everything that a settings file says, with every default filled in and every reference resolved.
+/// The contents of a settings file, with all defaults filled in and all references resolved.
 package struct GatewaySettings: Sendable {
-    /// The public addresses, at least one.
+    /// The public listeners, at least one.
     package var listeners: [ListenSettings]
-    /// Nil: no certificates are obtained from a directory.
+    /// Nil: no certificates are obtained by ACME.
     package var acme: ACMESettings?
-    /// Event loops; 0: one per core.
+    /// The number of event loops; 0: one per core.
     package var threads: Int
     package var admin: AdminSettings
     package var adminAddress: HostAndPort { admin.address }
-    /// Those for clients, and the admin listener as the last one.
+    /// The listeners for clients, followed by the admin listener.
     package var allListeners: [ListenSettings] { listeners + [admin.listen] }
     /// In the file's order, at least one.
     package var upstreams: [UpstreamSection]
     /// In the file's order; may be empty when every route is public.
     package var issuers: [IssuerSettings]
     package var keySets: KeySetSettings
-    /// Where keys that are made once and key sets that were fetched are kept.
+    /// The directory for generated keys and fetched key sets.
     package var stateDirectory: String
-    /// The state that gateways share; nil: it is in the state directory, this gateway's own.
+    /// The state that gateways share; nil: the state is in this gateway's own state directory.
     package var state: StateSettings?
     package var signIn: SignInSettings
     package var directCognito: DirectCognitoSettings
-    /// Limits of account calls.
+    /// The limits of account calls.
     package var accountLimits: AccountLimitSettings
-    /// The proxies whose X-Forwarded-For is believed; none unless they are named.
+    /// The proxies whose X-Forwarded-For is trusted; empty: none.
     package var trustedProxies: [IPNetwork]
     package var audit: AuditSettings
-    /// Nil: the backend is not told of users.
+    /// Nil: the backend is not notified of users.
     package var userSync: UserSyncSettings?
     package var identity: IdentitySettings
-    /// In the file's order, at least one, each with its own name.
+    /// In the file's order; at least one, with unique names.
     package var routes: [RouteSettings]
     package var limits: LimitSettings
-    /// How long requests in flight may take to end after a SIGTERM.
+    /// The time limit for requests in flight after a SIGTERM.
     package var drainTimeout: Duration
     package var logging: LoggingSettings
-    /// Nil: no spans are made.
+    /// Nil: no spans are recorded.
     package var tracing: TracingSettings?
-    /// The path of the file they are from, or what is said in its place.
+    /// The path of the settings file, or the name of another source.
     package var origin = ""
-    /// The first 16 hex digits of the SHA-256 of the file they are from, environment and named files aside.
+    /// The first 16 hex digits of the SHA-256 of the settings file, without the environment and named files.
     package var digest = ""
-    /// Every single value, so that a reload can tell which of them are others than before.
+    /// Every single value, by which a reload finds the changed ones.
     package var values: [ReadValue] = []
     /// The files and directories that the gateway writes to.
     package var writtenPaths: [WrittenPath] = []
-    /// The files that they were read from.
+    /// The files that the settings were read from.
     package var files = NamedFiles()
-    /// Attributes that users cannot set because access depends on them.
+    /// Warnings about attributes that users cannot set because access depends on them.
     var attributeWarnings: [SettingsWarning] = []
-    /// By key path, where the file has what may prove faulty only when it is to be used.
+    /// By key path: the places of settings whose errors may show only when they are used.
     var places: [String: SettingsPlace] = [:]
 
-    /// Reads the settings file at `path`, or tells everything that is wrong with it.
+    /// Reads the settings file at `path`.
     ///
-    /// `${NAME}` in a value is taken from `environment`; `readFile` reads the settings file and the files that
-    /// `file:` names, whose relative paths are relative to the settings file.
+    /// `${NAME}` in a value is replaced from `environment`. `readFile` reads the settings file and the files that
+    /// `file:` names; their relative paths are relative to the folder of the settings file.
+    ///
+    /// - Throws: ``SettingsErrors`` with all errors.
     package static func load(
         path: String, environment: [String: String],
         readFile: @escaping (String) throws(FileReadFailure) -> [UInt8] = { (path) throws(FileReadFailure) in
@@ -77,13 +79,13 @@ package struct GatewaySettings: Sendable {
         return settings
     }
 
-    /// The same settings with other contents of files that they name. Everything else is what it was when they were
-    /// read, the settings file included.
+    /// Reads the settings again with new contents of named files. Everything else, including the settings file, keeps
+    /// its earlier contents.
     ///
     /// - Parameters:
-    ///   - environment: the same as they were read with.
-    ///   - changed: by path.
-    /// - Throws: ``SettingsErrors`` with everything that is wrong with these contents.
+    ///   - environment: the environment of the first reading.
+    ///   - changed: the new contents by path.
+    /// - Throws: ``SettingsErrors`` with all errors that the new contents cause.
     package func reread(
         environment: [String: String], with changed: [String: Result<Secret, FileReadFailure>]
     ) throws(SettingsErrors) -> GatewaySettings {
@@ -95,12 +97,12 @@ package struct GatewaySettings: Sendable {
         }
     }
 
-    /// Where the admin listener is unless the settings say something else.
+    /// The default address of the admin listener.
     package static let standardAdminAddress = HostAndPort(host: "127.0.0.1", port: 9901)
 }
 
 extension GatewaySettings {
-    /// A fault of what the key at this path names, with its place in the file.
+    /// An error about the setting at `keyPath`, with its place in the file.
     package func error(of keyPath: String, _ message: String) -> SettingsError {
         places[keyPath]?.error(message)
             ?? SettingsError(file: "", line: 1, column: nil, keyPath: keyPath, message: message)

@@ -1,18 +1,18 @@
 internal import Pipeline
 internal import SettingsReader
 
-/// Something that settings may say, and whose meaning an operator should know.
+/// A valid setting whose consequences an operator should know.
 package struct SettingsWarning: Sendable, CustomStringConvertible {
     package enum Kind: String, Sendable {
-        /// A header is let through that servers believe.
+        /// A header that servers trust is forwarded from clients.
         case trustedHeader = "trusted-header"
-        /// A stricter route lies under a laxer one, and whether the backend ignores case is not said.
+        /// A stricter route is inside a laxer one, and the settings don't say whether the backend ignores case.
         case pathCase = "path-case"
-        /// An attribute that users could set by default decides about access.
+        /// An attribute that users can set by default decides about access.
         case writableAttribute = "writable-attribute"
-        /// Passwords come to a listener of the network without TLS.
+        /// Passwords are sent to a network listener without TLS.
         case plainPasswords = "plain-passwords"
-        /// The admin listener is reached by the network without TLS.
+        /// The admin listener is reachable from the network without TLS.
         case plainAdmin = "plain-admin"
     }
 
@@ -33,15 +33,15 @@ package struct SettingsWarning: Sendable, CustomStringConvertible {
 }
 
 extension GatewaySettings {
-    /// Warnings of `gatehouse check` about settings that are good, in the order of the file.
+    /// The warnings of `gatehouse check` about valid settings, in the order of the file.
     package var warnings: [SettingsWarning] {
         let headers = upstreams.flatMap(\.forwardHeaders.warnings) + routes.flatMap(\.forwardHeaders.warnings)
         let more = attributeWarnings + upstreams.compactMap(pathCaseWarning) + plainPasswords
         return (headers + more + [plainAdmin].compactMap { $0 }).sorted { $0.line < $1.line }
     }
 
-    /// The listeners of the network where users send passwords that everybody on the way can read: without TLS, and with
-    /// no proxy that the settings know and that could speak it. One that only redirects to https takes none.
+    /// The network listeners that receive passwords in plain text: without TLS, and without a known proxy that could
+    /// terminate TLS. Listeners that only redirect to https are excluded.
     package var plainPasswords: [SettingsWarning] {
         guard !signIn.pools.isEmpty, trustedProxies.isEmpty else { return [] }
         return listeners.enumerated().compactMap { index, listener in
@@ -56,7 +56,8 @@ extension GatewaySettings {
         }
     }
 
-    /// That the admin listener is one of the network, where everybody on the way can read tokens and what they get.
+    /// The warning that the admin listener is reachable from the network without TLS, where tokens and responses can be
+    /// intercepted; nil otherwise.
     package var plainAdmin: SettingsWarning? {
         guard admin.tls == nil, !admin.isLocal, let place = places["admin.address"] else { return nil }
         let what = admin.tokens.isEmpty ? "metrics and status go" : "tokens come"
@@ -65,8 +66,8 @@ extension GatewaySettings {
             "\(what) to \(admin.address) without TLS: add admin.tls, or listen on 127.0.0.1")
     }
 
-    /// The first route of the upstream that other letters lead around, where the upstream does not say that its paths
-    /// are case-sensitive.
+    /// A warning about the first route of the upstream that can be bypassed by a path in other case. Nil if the
+    /// upstream's `paths` is set.
     private func pathCaseWarning(_ upstream: UpstreamSection) -> SettingsWarning? {
         let key = "upstreams.\(upstream.name).paths"
         guard values.contains(where: { $0.path == key && $0.source == .standard }) else { return nil }
@@ -90,13 +91,13 @@ extension GatewaySettings {
 }
 
 extension RouteSettings {
-    /// Whether a request may be for a host of both.
+    /// Whether a request may match the hosts of both routes.
     fileprivate func mayShareHost(with other: RouteSettings) -> Bool {
         guard let hosts, let others = other.hosts else { return true }
         return (hosts + others).contains { $0.hasPrefix("*.") } || hosts.contains(where: others.contains)
     }
 
-    /// Whether this route refuses a request that the other one takes, for its token.
+    /// Whether this route's token rules refuse a request that the other route accepts.
     fileprivate func isStricter(than other: RouteSettings) -> Bool {
         let order = Access.allCases
         let (own, others) = (order.firstIndex(of: access) ?? 0, order.firstIndex(of: other.access) ?? 0)

@@ -1,7 +1,7 @@
 package import Pipeline
 
 extension GatewaySettings {
-    /// The issuers as tokens are verified with them, in the order of the settings.
+    /// The issuers for token verification, in the order of the settings.
     package var trustedIssuers: [Issuer] {
         issuers.map { issuer in
             Issuer(
@@ -11,14 +11,14 @@ extension GatewaySettings {
         }
     }
 
-    /// The issuer of the gateway's own sessions; nil where it keeps none.
+    /// The issuer of the gateway's own sessions; nil if the gateway manages none.
     package var sessionIssuer: Issuer? {
         guard let name = signIn.apple?.session?.issuer else { return nil }
         return trustedIssuers.first { $0.name == name }
     }
 
-    /// Whether what clients ask for takes writing. Without sign-ins only operators and messages from providers revoke
-    /// anything; requests are judged by what is in memory.
+    /// Whether client requests write to the store. Without sign-ins only operators and notifications of providers
+    /// revoke tokens, and requests are checked against the revocations in memory.
     package var needsStore: Bool { !signIn.pools.isEmpty || signIn.apple != nil || directCognito.mode == .translate }
 }
 

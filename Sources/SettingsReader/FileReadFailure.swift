@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// Why a file can't be read.
+/// The reason why a file can't be read.
 package enum FileReadFailure: Error, Sendable, Equatable, CustomStringConvertible {
     case notFound
     case notPermitted
@@ -8,7 +8,7 @@ package enum FileReadFailure: Error, Sendable, Equatable, CustomStringConvertibl
     case directory
     /// A pipe, a socket or a device.
     case special
-    /// The system's number of any other reason.
+    /// Any other `errno`.
     case system(Int32)
 
     init(_ number: Int32) {
@@ -34,9 +34,11 @@ package enum FileReadFailure: Error, Sendable, Equatable, CustomStringConvertibl
     }
 }
 
-/// The bytes of the regular file at `path`, at most 1 MiB of them.
+/// Reads the regular file at `path`.
+///
+/// - Throws: ``FileReadFailure`` if it can't be read or exceeds 1 MiB.
 package func readWholeFile(_ path: String) throws(FileReadFailure) -> [UInt8] {
-    // The opening of a pipe would wait for whoever writes to it.
+    // Without O_NONBLOCK, opening a pipe would wait for a writer.
     let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     guard descriptor >= 0 else { throw FileReadFailure(errno) }
     defer { close(descriptor) }

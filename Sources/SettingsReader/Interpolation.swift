@@ -13,9 +13,9 @@ enum InterpolationFailure: Error, Equatable {
     }
 }
 
-/// Puts the environment's values in the places of `${NAME}`; `$${` stands for `${` itself, any other `$` for itself.
+/// Replaces each `${NAME}` with the value of that environment variable. `$${` is a literal `${`; any other `$` is kept.
 ///
-/// A value is taken as it is: nothing inside it is expanded again.
+/// Values are inserted verbatim: nothing inside them is expanded.
 func interpolate(
     _ text: String, environment: [String: String]
 ) throws(InterpolationFailure) -> String {
@@ -39,15 +39,15 @@ func interpolate(
     return result + rest
 }
 
-/// Whether the value of `text` depends on the environment.
+/// Whether `text` refers to an environment variable.
 func namesVariable(_ text: String) -> Bool {
     text.replacing("$${", with: "").contains("${")
 }
 
-/// Whether a text is `$NAME`, which a shell would replace.
+/// Whether `text` is `$NAME`, which a shell would expand.
 func isShellVariable(_ text: String) -> Bool { text.hasPrefix("$") && isVariableName(text.dropFirst()) }
 
-/// IEEE Std 1003.1, 8.1: letters, digits and underscores, not beginning with a digit.
+/// Whether `name` consists of letters, digits and underscores and begins with no digit (IEEE Std 1003.1, 8.1).
 private func isVariableName(_ name: some StringProtocol) -> Bool {
     guard let first = name.first, !first.isNumber else { return false }
     return name.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "_") }

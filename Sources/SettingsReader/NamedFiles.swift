@@ -1,16 +1,16 @@
 package import Cryptography
 
-/// The files that one reading of the settings has read, with what they held: the settings file and those that it names.
+/// The files that one reading of the settings has read, with their contents: the settings file and those that it names.
 package struct NamedFiles: Sendable {
-    /// Files that are replaced together: those of one section, such as a certificate and its key, and those of any
-    /// other section that names one of them too.
+    /// Files that are replaced together: those that one section names, such as a certificate and its key, merged with
+    /// those of any other section that shares one of them.
     package struct Group: Sendable, Equatable {
         package fileprivate(set) var paths: Set<String>
-        /// The keys that name them, in the order of the settings.
+        /// The keys that name the files, in the order of the settings.
         package fileprivate(set) var keys: [String]
     }
 
-    /// By path. The settings themselves are among them.
+    /// The contents by path, including the settings file.
     package private(set) var contents: [String: Secret] = [:]
     private var groupsOfSections: [(section: String, group: Group)] = []
 
@@ -32,7 +32,7 @@ package struct NamedFiles: Sendable {
         }
     }
 
-    /// No file is in two of them.
+    /// The groups of files; they are disjoint.
     package var groups: [Group] {
         groupsOfSections.reduce(into: []) { groups, next in
             var merged = next.group

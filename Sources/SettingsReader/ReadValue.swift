@@ -1,28 +1,28 @@
 internal import Cryptography
 internal import Yams
 
-/// A single value that a reading of a settings file led to, by which a reload can tell what is another one than before.
+/// A single value of the settings, with a code by which a reload detects that it changed.
 ///
-/// Possible secrets (values of secret keys, and anything from the environment or a file) are not stored as text. They
-/// are stored as an HMAC under a key that this process made, from which nothing can be guessed.
+/// Possible secrets (values of secret keys, and anything from the environment or a file) are not stored as text, but
+/// only as an HMAC under a random key of this process, from which the value can't be guessed.
 package struct ReadValue: Sendable {
-    /// Where a value comes from.
+    /// The origin of a value.
     package enum Source: Sendable {
-        /// It stands in the settings.
+        /// Written in the settings.
         case settings
-        /// The settings leave it out.
+        /// A default: the settings leave the key out.
         case standard
-        /// It stands in the settings as the path of a file, whose contents count as well.
+        /// Written in the settings as the path of a file, whose contents count as well.
         case file
     }
 
-    /// `routes[api].access`: an element of a list is called by its name, where it has one, and else by its index. That
-    /// of an element of a list of single values is the list's.
+    /// `routes[api].access`: a list's element is identified by its name if it has one, otherwise by its index. An
+    /// element of a list of single values has the path of the list.
     package let path: String
-    /// Nil for what may be a secret. Control characters are visible.
+    /// Nil if it may be a secret. Control characters are escaped.
     package let text: String?
     package let source: Source
-    /// Whether it is an element of a list of single values whose texts tell them apart.
+    /// Whether this is an element of a list of single values, which are distinguished by their texts.
     package let isElement: Bool
     private let code: [UInt8]
 
@@ -31,8 +31,8 @@ package struct ReadValue: Sendable {
     package func isSame(as other: ReadValue) -> Bool { code == other.code }
 
     /// - Parameters:
-    ///   - text: nil for what may be a secret.
-    ///   - bytes: what makes it another value than before.
+    ///   - text: nil if the value may be a secret.
+    ///   - bytes: the value as it is compared with an earlier one.
     init(_ place: SettingsPlace, text: String?, bytes: [UInt8], source: Source) {
         isElement = place.list != nil && text != nil
         path = printable((isElement ? place.list : nil) ?? place.namedPath)
@@ -45,8 +45,8 @@ package struct ReadValue: Sendable {
 }
 
 extension SettingsNode {
-    /// The names of the list's elements in reports of changes: the operator's own names, or texts that distinguish
-    /// them. Nil for an element that has no such text, or shares it.
+    /// The names of the list's elements in reports of changes: the operator's own names, or other texts that
+    /// distinguish them. Nil for an element without such a text, or with one that another element shares.
     static func names(of elements: [Node]) -> [String?] {
         let names = elements.map(nameInList)
         var counts: [String: Int] = [:]

@@ -1,4 +1,4 @@
-/// Why a value is not what its key needs.
+/// The reason why a value does not have its key's format.
 package struct ScalarRefusal: Error {
     /// Such as `must be a duration like 250ms, 5s, 10m, 24h or 30d`.
     var message: String
@@ -11,13 +11,13 @@ package struct ScalarRefusal: Error {
     }
 }
 
-/// How a scalar's text becomes a value.
+/// The conversion of a scalar's text into a value.
 package struct ScalarFormat<Value> {
     /// The format's description for editors.
     package let schema: ScalarSchema
-    /// All that it can be, where these are few and what else is read depends on them.
+    /// All possible values, if they are few and other keys depend on them; otherwise empty.
     let choices: [Value]
-    /// A value as a file would have it; nil where it has no single text.
+    /// The text that a file would have for a value; nil if there is no single one.
     package let show: (Value) -> String?
     package let read: (String) throws(ScalarRefusal) -> Value
 
@@ -33,7 +33,7 @@ package struct ScalarFormat<Value> {
 }
 
 extension ScalarFormat where Value == Bool {
-    /// `true` or `false`, nothing else: YAML's `yes`, `on` and `off` mean different things to different parsers.
+    /// `true` or `false` only: YAML parsers disagree about `yes`, `on` and `off`.
     package static var boolean: Self {
         Self(schema: ScalarSchema(.boolean), choices: [true, false], show: { String($0) }) {
             (text) throws(ScalarRefusal) in
@@ -60,7 +60,7 @@ extension ScalarFormat where Value == Int {
 }
 
 extension ScalarFormat where Value == String {
-    /// Any text of visible characters and inner spaces, at least one.
+    /// Non-empty text without control characters, and without a space at its beginning or end.
     package static var text: Self {
         Self(show: { $0 }) { (text) throws(ScalarRefusal) in
             guard !text.isEmpty else { throw ScalarRefusal("must not be empty") }
@@ -71,7 +71,7 @@ extension ScalarFormat where Value == String {
         }
     }
 
-    /// An identifier as others gave it: ASCII without spaces, at most 256 characters.
+    /// An identifier that another party chose: 1 to 256 visible ASCII characters without spaces.
     package static var identifier: Self {
         Self { (text) throws(ScalarRefusal) in
             guard (1...256).contains(text.utf8.count), text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
@@ -81,7 +81,7 @@ extension ScalarFormat where Value == String {
         }
     }
 
-    /// The name of something else in the file.
+    /// The name of another entry of the file.
     package static func reference(to kind: String, among names: [String]) -> Self {
         Self { (text) throws(ScalarRefusal) in
             guard names.contains(text) else {

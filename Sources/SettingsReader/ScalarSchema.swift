@@ -4,7 +4,7 @@ package import Encoding
 package struct ScalarSchema: Hashable, Sendable {
     package enum Kind: Hashable, Sendable {
         case text
-        /// Text that is none of these words.
+        /// Text other than these words.
         case textBut([String])
         case boolean
         case integer(ClosedRange<Int>)
@@ -15,7 +15,7 @@ package struct ScalarSchema: Hashable, Sendable {
     }
 
     let kind: Kind
-    /// For people; nil where the kind says it all.
+    /// For people; nil if the kind says everything.
     let description: String?
 
     package init(_ kind: Kind, _ description: String? = nil) {
@@ -30,10 +30,10 @@ package struct ScalarSchema: Hashable, Sendable {
     static let secret = ScalarSchema(.text, "A secret: ${NAME} from the environment, or file: and a path.")
     static let file = ScalarSchema(.text, "The path of a file; a relative one is relative to this file's folder.")
 
-    /// The place that the schema's text with `${NAME}` is defined at.
+    /// The definition of text with `${NAME}` in the JSON Schema.
     package static let interpolated = "#/definitions/interpolated"
 
-    /// As JSON Schema. Whatever the kind, an environment variable may stand for it.
+    /// The JSON Schema of this value. `${NAME}` is accepted in place of any kind.
     package var json: JSON {
         var schema: JSONObject
         switch kind {
@@ -57,12 +57,12 @@ package struct ScalarSchema: Hashable, Sendable {
         ["anyOf": [schema, ["$ref": .string(interpolated)]]]
     }
 
-    /// The values that YAML reads from a word without quotes: `1.2` is a number there.
+    /// The values that YAML may parse an unquoted word as: `1.2` is also a number.
     private static func values(_ word: String) -> [JSON] {
         [.string(word)] + [Double(word).flatMap { JSONNumber($0) }.map(JSON.number)].compactMap { $0 }
     }
 
-    /// A default in the form that a file has it in.
+    /// A default as a JSON value of the type that a file would have.
     package func json(default text: String) -> JSON {
         switch kind {
         case .boolean: .bool(text == "true")

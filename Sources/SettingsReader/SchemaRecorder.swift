@@ -1,33 +1,33 @@
 internal import Yams
 
-/// Notes what a reading asks for.
+/// Records the keys and formats that the readers of the settings ask for.
 ///
-/// It stands in the place of a file: in each pass another part of the keys is there, and what decides what else is read
-/// (a profile, a list instead of a single name) is another, so that all passes together meet every key. Nothing is by
-/// chance: which pass has what follows from the key's path and the pass' number.
+/// It replaces a file. Each pass simulates a different subset of present keys, and different values of those that other
+/// keys depend on (a profile, a list instead of a single name), so that all passes together reach every key. The passes
+/// are deterministic: each choice is a hash of the key's path and the pass number.
 package final class SchemaRecorder {
-    /// The questions asked about one key path.
+    /// The requests that were recorded for one key path.
     package struct Entry {
-        /// Keys of the section, in the order asked for.
+        /// The section's keys, in the order of the first request.
         package var keys: [String] = []
         package var isSection = false
         package var isList = false
-        /// For a list: whether it must hold something.
+        /// For a list: whether it must have elements.
         package var isNonEmpty = false
         /// For a section whose keys the operator chooses: the regular expression that they match.
         package var names: String?
         package var needsNames = false
         package var scalars: [ScalarSchema] = []
-        /// The defaults that readers have named; nil for reading it without one.
+        /// The defaults that readers named; nil stands for a read without a default.
         package var defaults: Set<String?> = []
-        /// In how many passes the section was read, and the key asked for as one that must be there.
+        /// The number of passes that read the section, and of those that requested the key as a required one.
         package var readings = 0
         package var demands = 0
 
         package init() {}
     }
 
-    /// So many that a key asked for in one of a thousand is met.
+    /// Enough to reach a key that one pass in a thousand requests.
     private static let passes = 2048
 
     package private(set) var entries: [String: Entry] = [:]
@@ -35,7 +35,7 @@ package final class SchemaRecorder {
     private var read: Set<String> = []
     private var demanded: Set<String> = []
 
-    /// The record of all passes of a reading.
+    /// Runs `decode` in all passes and returns what they recorded.
     package static func recording(_ decode: (SettingsMapping) -> Void) -> SchemaRecorder {
         let recorder = SchemaRecorder()
         let context = SettingsContext(
@@ -61,7 +61,7 @@ package final class SchemaRecorder {
 
     // MARK: Sections
 
-    /// The key of a section; nil in passes without it.
+    /// The node of a section's key; nil in passes that simulate its absence.
     func key(_ name: String, of section: SettingsNode, isRequired: Bool) -> SettingsNode? {
         let place = section.place.key(name, line: 1, column: nil)
         section.context.asked(for: place.schemaPath, present: true)
@@ -126,7 +126,7 @@ package final class SchemaRecorder {
         return SettingsNode(yaml: isScalar ? Node("x") : Node([(Node, Node)]()), place: place, context: context)
     }
 
-    /// FNV-1a, finished as SplitMix64 is: each pass another one.
+    /// FNV-1a with the pass number mixed in and the finalizer of SplitMix64, so that each pass chooses differently.
     private func choice(_ text: String, of count: Int) -> Int {
         var hash: UInt64 = 0xCBF2_9CE4_8422_2325
         for byte in text.utf8 { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }

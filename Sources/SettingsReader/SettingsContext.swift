@@ -1,13 +1,13 @@
-/// Where a node stands in its file.
+/// The position of a node in its file.
 package struct SettingsPlace: Sendable {
     let file: String
     package var line: Int
     var column: Int?
     /// `routes[3].access`
     package var keyPath: String
-    /// The same with names and numbers left open: `routes[].access`, `upstreams.*.url`.
+    /// The key path with chosen names and indices left open: `routes[].access`, `upstreams.*.url`.
     var schemaPath: String
-    /// The same with elements of lists called by their names, where they have one: `routes[api].access`.
+    /// The key path with list elements identified by name where they have one: `routes[api].access`.
     var namedPath: String
     /// For a list's element: the list's ``namedPath``.
     var list: String?
@@ -50,7 +50,7 @@ package struct SettingsPlace: Sendable {
             namedPath: "\(namedPath)[\(name ?? "\(index)")]", list: namedPath)
     }
 
-    /// A fault at this place that only shows when the parts are put together.
+    /// An error at this place that only shows when the settings are used.
     package func error(_ message: String) -> SettingsError {
         SettingsError(file: file, line: line, column: column, keyPath: keyPath, message: message)
     }
@@ -60,24 +60,25 @@ package struct SettingsPlace: Sendable {
     }
 }
 
-/// The state that one reading of a settings file shares: the faults found so far, and the world the file refers to.
+/// The state that one reading of a settings file shares: the errors found so far, and access to the environment and to
+/// files.
 package final class SettingsContext {
     package let file: String
     let environment: [String: String]
     let readFile: (String) throws(FileReadFailure) -> [UInt8]
-    /// See ``SettingsSource``.
+    /// The original names by their replacements; see ``SettingsSource``.
     let renamedKeys: [String: String]
     package private(set) var errors: [SettingsError] = []
-    /// In the order they were read.
+    /// In the order of reading.
     package private(set) var values: [ReadValue] = []
     private var positions: [String: Int] = [:]
     package private(set) var writtenPaths: [WrittenPath] = []
     package private(set) var files = NamedFiles()
-    /// See ``GatewaySettings``.
+    /// By key path: the settings whose errors may show only when they are used; see ``GatewaySettings``.
     package private(set) var places: [String: SettingsPlace] = [:]
-    /// Every key that was asked for, by schema path, and whether the file has it anywhere.
+    /// All requested keys by schema path, and whether the file has them anywhere.
     private(set) var knownKeys: [String: Bool] = [:]
-    /// Not nil for a reading of no file, which only notes what is asked for.
+    /// Set for a reading without a file, which only records the requested keys.
     let recorder: SchemaRecorder?
 
     init(
@@ -98,14 +99,14 @@ package final class SettingsContext {
                 file: file, line: place.line, column: place.column, keyPath: place.keyPath, message: message))
     }
 
-    /// Forgets the errors after the first `count`: their section is read again.
+    /// Removes the errors after the first `count`, because their section is read again.
     func forgetErrors(after count: Int) { errors.removeLast(errors.count - count) }
 
-    /// Notes what is read at `place`; what is read twice counts once.
+    /// Records the value at `place`; a value that is read twice is recorded once.
     ///
     /// - Parameters:
-    ///   - text: nil for what may be a secret.
-    ///   - bytes: what makes it another value than before.
+    ///   - text: nil if the value may be a secret.
+    ///   - bytes: the value as it is compared with an earlier one.
     func note(_ text: String?, _ bytes: [UInt8], at place: SettingsPlace, from source: ReadValue.Source = .settings) {
         let value = ReadValue(place, text: text, bytes: bytes, source: source)
         if let position = positions[place.keyPath] {
@@ -129,14 +130,14 @@ package final class SettingsContext {
         knownKeys[schemaPath] = present || knownKeys[schemaPath] == true
     }
 
-    /// The faults in the order of the file; those of one line in the order they were found.
+    /// The errors sorted by line; those of one line in the order of detection.
     package var sortedErrors: [SettingsError] {
         errors.enumerated()
             .sorted { ($0.element.line, $0.offset) < ($1.element.line, $1.offset) }
             .map(\.element)
     }
 
-    /// The contents of the file that is named at `place`.
+    /// Reads the file that is named at `place`.
     func contents(of path: String, namedAt place: SettingsPlace) throws(FileReadFailure) -> [UInt8] {
         let path = resolve(path: path)
         let bytes = try readFile(path)
@@ -148,7 +149,7 @@ package final class SettingsContext {
         files.noteSettings(bytes, at: file)
     }
 
-    /// A path named in the file; a relative one is relative to the file's own folder.
+    /// Resolves a path that the file names; a relative one is relative to the folder of the settings file.
     package func resolve(path: String) -> String {
         guard !path.hasPrefix("/"), let slash = file.lastIndex(of: "/") else { return path }
         return file[...slash] + path

@@ -1,4 +1,4 @@
-/// One thing wrong with a settings file, and where.
+/// An error in a settings file, with its position.
 package struct SettingsError: Error, Sendable, Equatable, CustomStringConvertible {
     /// The file's path, as it was given.
     package let file: String
@@ -6,13 +6,12 @@ package struct SettingsError: Error, Sendable, Equatable, CustomStringConvertibl
     package let line: Int
     /// From 1, in Unicode scalars.
     package let column: Int?
-    /// Such as `routes[3].access`; empty for a fault of the file as a whole.
+    /// Such as `routes[3].access`; empty for an error of the file as a whole.
     package let keyPath: String
     /// The error and its remedy. Never holds a secret's value, nor text from the environment.
     package let message: String
 
-    /// Control characters that came from the file are made visible, so that it can't drive the terminal it is checked
-    /// on.
+    /// Escapes control characters that came from the file, so that they can't control the operator's terminal.
     package init(file: String, line: Int, column: Int?, keyPath: String, message: String) {
         self.file = file
         self.line = line
@@ -21,7 +20,7 @@ package struct SettingsError: Error, Sendable, Equatable, CustomStringConvertibl
         self.message = printable(message)
     }
 
-    /// `gatehouse.yaml:12:`, and with the column where no key says more: `gatehouse.yaml:12:7:`.
+    /// `gatehouse.yaml:12:`; without a key path, the column follows: `gatehouse.yaml:12:7:`.
     package var writtenPlace: String {
         "\(file):\(line):" + (keyPath.isEmpty ? column.map { "\($0):" } ?? "" : "")
     }
@@ -32,7 +31,7 @@ package struct SettingsError: Error, Sendable, Equatable, CustomStringConvertibl
     }
 }
 
-/// Everything wrong with a settings file, sorted by line; never empty.
+/// All errors of a settings file, sorted by line; never empty.
 package struct SettingsErrors: Error, Sendable, CustomStringConvertible {
     package let errors: [SettingsError]
 
@@ -40,13 +39,13 @@ package struct SettingsErrors: Error, Sendable, CustomStringConvertible {
         self.errors = errors
     }
 
-    /// One fault a line.
+    /// One error per line.
     package var description: String {
         errors.map(\.description).joined(separator: "\n")
     }
 }
 
-/// `text` with control characters, and those that turn the direction of text, made visible.
+/// Returns `text` with control and formatting characters escaped, including those that change the text's direction.
 func printable(_ text: String) -> String {
     var result = ""
     for scalar in text.unicodeScalars {

@@ -1,12 +1,12 @@
 internal import Cryptography
 internal import Yams
 
-/// A section of the file. It remembers which keys were asked for; ``reportUnknownKeys()`` notes the others as faults.
+/// A section of the file. It records which keys were requested; ``reportUnknownKeys()`` reports the others as errors.
 package final class SettingsMapping {
     package let node: SettingsNode
     private var values: [(name: String, node: SettingsNode)] = []
     private var asked: Set<String> = []
-    /// Keys that must be there and are not.
+    /// Required keys that the section lacks.
     private var missing: Set<String> = []
 
     fileprivate init(_ node: SettingsNode, _ mapping: Node.Mapping, renamedKeys: [String: String]) {
@@ -31,7 +31,7 @@ package final class SettingsMapping {
         }
     }
 
-    /// A section's or list's place is its key's, where a reader looks for it; a single value's is its own.
+    /// The place of a section or list is that of its key, where a reader looks for it; a single value has its own.
     private static func place(
         of key: Node.Scalar, _ value: Node, in parent: SettingsPlace, line: Int
     ) -> SettingsPlace {
@@ -55,33 +55,33 @@ package final class SettingsMapping {
         return values.contains { $0.name == name }
     }
 
-    /// Where the file has this key.
+    /// The position of this key; nil if the file lacks it.
     package func place(of name: String) -> SettingsPlace? { values.first { $0.name == name }?.node.place }
 
-    /// Whether the file has this key with a list that has no elements, which is refused.
+    /// Whether the file has this key with an empty list, which callers reject.
     package func isEmptyList(_ name: String) -> Bool {
         node.context.recorder?.note(nonEmpty: name, in: self)
         guard case .sequence(let sequence) = values.first(where: { $0.name == name })?.node.yaml else { return false }
         return sequence.isEmpty
     }
 
-    /// Notes a fault of a key that the file has.
+    /// Records an error of a key that the file has.
     package func error(_ name: String, _ message: String) {
         values.first { $0.name == name }?.node.error(message)
     }
 
-    /// Notes a fault of a key, whether the file has it or lacks it.
+    /// Records an error of a key, whether or not the file has it.
     package func errorOrMissing(_ name: String, _ message: String) {
         let place = place(of: name) ?? node.place.key(name, line: node.place.line, column: node.place.column)
         node.context.error(message, at: place)
     }
 
-    /// The node of a key that may be left out.
+    /// The node of an optional key; nil if the file lacks it.
     package func optional(_ name: String) -> SettingsNode? {
         find(name)
     }
 
-    /// The node of a key that must be there; its absence is a fault of the section.
+    /// The node of a required key; its absence is recorded as an error.
     package func required(_ name: String) -> SettingsNode? {
         guard let found = find(name, isRequired: true) else {
             let place = node.place.key(name, line: node.place.line, column: node.place.column)
@@ -92,7 +92,7 @@ package final class SettingsMapping {
         return found
     }
 
-    /// A value that may be left out. A faulty one reads as the default, and the fault is noted.
+    /// An optional value. An invalid one is recorded as an error and read as the default.
     package func value<Value>(_ name: String, _ format: ScalarFormat<Value>, default standard: Value) -> Value {
         node.context.recorder?.note(default: format.show(standard), of: name, in: self)
         guard let found = find(name) else {
@@ -118,7 +118,7 @@ package final class SettingsMapping {
         return required(name)?.read(format)
     }
 
-    /// A list of single values, each given once. Nil when the key is left out or its value is no list.
+    /// A list of distinct single values. Nil if the key is left out or its value is no list.
     package func list<Value>(_ name: String, _ format: ScalarFormat<Value>, of expected: String) -> [Value]? {
         guard let found = find(name), let elements = found.elements(expected: expected) else { return nil }
         var seen: Set<String> = []
@@ -129,8 +129,8 @@ package final class SettingsMapping {
         return elements.compactMap { $0.read(format) }
     }
 
-    /// A section of keys that may all be left out, as may the section: `decode` then sees an empty one, so that all its
-    /// defaults hold.
+    /// An optional section whose keys are all optional. If it is left out, `decode` reads an empty section and so
+    /// returns the defaults.
     package func section<Value>(_ name: String, _ decode: (SettingsMapping) -> Value) -> Value {
         let found = find(name)
         if let value = found?.section(decode) { return value }
@@ -146,8 +146,9 @@ package final class SettingsMapping {
         }
     }
 
-    /// This section with its misspelled keys under the names that were meant, each at the place where it is; nil where
-    /// none leads to further errors. That are keys which must be there, and whole sections.
+    /// A copy of this section in which misspelled keys have the names that were probably meant, at their own places.
+    /// Only keys whose absence causes further errors are renamed: required keys and whole sections. Nil if there are
+    /// none.
     fileprivate func corrected() -> (section: SettingsMapping, unknown: [(node: SettingsNode, meant: String)])? {
         var unknown: [(node: SettingsNode, meant: String)] = []
         let corrected = SettingsMapping(node, Node.Mapping([]), renamedKeys: [:])
@@ -175,10 +176,10 @@ package final class SettingsMapping {
 }
 
 extension SettingsNode {
-    /// Reads this node as a section and notes the keys that `decode` does not ask for as faults.
+    /// Reads this node as a section and records the keys that `decode` does not request as errors.
     ///
-    /// A misspelled key whose absence leads to more errors, in this section or in those that refer to it, is read as what
-    /// was meant, so that it is the one error it is.
+    /// If the absence of a misspelled key would cause more errors, in this section or in those that refer to it, the
+    /// section is read again with the name that was probably meant. The misspelling then is the only error.
     package func section<Value>(_ decode: (SettingsMapping) -> Value) -> Value? {
         guard let mapping = mapping() else { return nil }
         let known = context.errors.count
@@ -194,7 +195,8 @@ extension SettingsNode {
         return again
     }
 
-    /// Reads this node as a section of named entries. Names are used in logs and metrics, so they are kept simple.
+    /// Reads this node as a section of named entries. Logs and metrics use the names, so their characters are
+    /// restricted.
     package func entries(atLeastOne kind: String? = nil) -> [(name: String, node: SettingsNode)] {
         if let recorder = context.recorder {
             return recorder.entries(of: self, named: "^[A-Za-z0-9_-]{1,64}$", atLeastOne: kind != nil)
@@ -207,7 +209,7 @@ extension SettingsNode {
         return entries
     }
 
-    /// Reads this node as a section of entries that others have named, as identifiers are.
+    /// Reads this node as a section of entries whose names another party chose, such as identifiers.
     package func identifiedEntries() -> [(name: String, node: SettingsNode)] {
         if let recorder = context.recorder { return recorder.entries(of: self, named: "^[!-~]{1,256}$") }
         guard let entries = mapping()?.chosenEntries() else { return [] }
@@ -231,7 +233,7 @@ extension SettingsNode {
         if case .mapping(let mapping) = yaml {
             return SettingsMapping(self, mapping, renamedKeys: context.renamedKeys)
         }
-        // A section whose keys are all commented out is a section of defaults.
+        // A section whose keys are all commented out has the defaults.
         if isNull { return SettingsMapping(self, Node.Mapping([]), renamedKeys: [:]) }
         error("must be a section of keys, not \(kind)")
         return nil

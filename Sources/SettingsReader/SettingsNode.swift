@@ -1,7 +1,7 @@
 package import Cryptography
 internal import Yams
 
-/// A node of the file with its place. Reading it gives a value, or nil after a fault was noted.
+/// A node of the file with its place. Its readers return a value, or record an error and return nil.
 package struct SettingsNode {
     let yaml: Node
     package let place: SettingsPlace
@@ -11,14 +11,14 @@ package struct SettingsNode {
         context.error(message, at: place)
     }
 
-    /// Notes a fault about the value itself, which is quoted.
+    /// Records an error about the value itself, which the message quotes.
     package func refuse(_ message: String, suggestion: String? = nil) {
         var details = yaml.scalar.flatMap { Self.quoted($0.string) }.map { ["got \($0)"] } ?? []
         if let suggestion { details.append("did you mean \"\(suggestion)\"?") }
         error(message + (details.isEmpty ? "" : " (\(details.joined(separator: "; ")))"))
     }
 
-    /// Whether the key is there with nothing behind it.
+    /// Whether the key has no value.
     package var isNull: Bool {
         guard case .scalar(let scalar) = yaml, scalar.style == .plain else { return false }
         return ["", "~", "null", "Null", "NULL"].contains(scalar.string)
@@ -31,7 +31,7 @@ package struct SettingsNode {
         if case .mapping(let mapping) = yaml { mapping.isEmpty } else { isNull }
     }
 
-    /// - Parameter isSecret: whether what is read may be one by itself, as a URL that is known to few.
+    /// - Parameter isSecret: whether the value may itself be a secret, such as an unguessable URL.
     package func read<Value>(_ format: ScalarFormat<Value>, isSecret: Bool = false) -> Value? {
         if let recorder = context.recorder { return recorder.read(format, at: place) }
         guard let text = scalarText(), let expanded = expand(text) else { return nil }
@@ -41,14 +41,14 @@ package struct SettingsNode {
             context.note(isSecret || namesVariable(text) ? nil : shown, Array(shown.utf8), at: place)
             return value
         } catch {
-            // A suggestion may be made of the value, and that of a variable may be a secret.
+            // A suggestion may contain the value, which may be a secret if it comes from a variable.
             let suggestion = namesVariable(text) ? nil : error.suggestion
             if isSecret { self.error(error.message) } else { refuse(error.message, suggestion: suggestion) }
             return nil
         }
     }
 
-    /// A secret, written in the file, taken from the environment, or read from the file that `file:` names.
+    /// Reads a secret: written in the file, taken from the environment, or read from the file that `file:` names.
     package func readSecret() -> Secret? {
         if let recorder = context.recorder {
             recorder.note(.secret, at: place)
@@ -56,7 +56,7 @@ package struct SettingsNode {
         }
         guard let text = scalarText() else { return nil }
         let secret: Secret
-        // Decided by what the settings say, not by what an environment variable holds.
+        // The settings decide, not the contents of an environment variable.
         if text.hasPrefix("file:") {
             guard let path = expand(String(text.dropFirst(5))), let bytes = readSecretFile(path) else { return nil }
             secret = Secret(bytes)
@@ -72,9 +72,9 @@ package struct SettingsNode {
         return secret
     }
 
-    /// The bytes of the file that this node names, such as a certificate.
+    /// Reads the file that this node names, such as a certificate.
     ///
-    /// - Parameter isSecret: whether they are one, such as a private key.
+    /// - Parameter isSecret: whether the contents are a secret, such as a private key.
     package func readFile(isSecret: Bool = false) -> [UInt8]? {
         if let recorder = context.recorder {
             recorder.note(.file, at: place)
@@ -92,7 +92,8 @@ package struct SettingsNode {
         }
     }
 
-    /// The elements of a list; nil after a fault when this is none. `expected` says what a list of.
+    /// The elements of a list; if this is no list, an error is recorded and nil returned. `expected` names the
+    /// elements.
     package func elements(expected: String) -> [SettingsNode]? {
         if let recorder = context.recorder { return [recorder.element(of: self)] }
         guard case .sequence(let sequence) = yaml else {
@@ -138,15 +139,16 @@ package struct SettingsNode {
         }
     }
 
-    /// Notes an error where a secret's variable or file is named in another form, which would be the secret. The text
-    /// is not quoted, since it may be one.
+    /// Records an error if a secret's variable or file is named in another notation, so that the name would become the
+    /// secret. The text is not quoted, since it may be a secret.
     private func refuseName(_ text: String) -> Bool {
         let meant = isShellVariable(text) ? "${NAME}" : isFile(text) ? "file:/PATH" : nil
         if let meant { self.error("would be the secret itself (did you mean \"\(meant)\"?)") }
         return meant != nil
     }
 
-    /// A secret in base64 may begin with a slash as well.
+    /// Whether `text` is the absolute path of an existing file. The file is looked up because a secret in base64 may
+    /// begin with a slash as well.
     private func isFile(_ text: String) -> Bool {
         guard text.hasPrefix("/") else { return false }
         do throws(FileReadFailure) {
@@ -157,7 +159,7 @@ package struct SettingsNode {
         }
     }
 
-    /// Editors and shells end a file with a newline that is not part of the secret.
+    /// Reads a secret's file without the newline that editors and shells append, which is not part of the secret.
     private func readSecretFile(_ path: String) -> [UInt8]? {
         do {
             var bytes = try context.contents(of: path, namedAt: place)
@@ -170,8 +172,8 @@ package struct SettingsNode {
         }
     }
 
-    /// A value as the file has it, before the environment's values are put in, since those may be secrets. Text that
-    /// may hold a password before an `@` is not quoted at all, nor the query of a URL, which may hold a key.
+    /// A value as the file has it, before interpolation, because environment variables may hold secrets. Text with an
+    /// `@` is not quoted at all, since it may hold a password; a URL's query is omitted, since it may hold a key.
     private static func quoted(_ raw: String) -> String? {
         guard !raw.contains("@") else { return nil }
         var raw = raw

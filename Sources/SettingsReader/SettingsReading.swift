@@ -2,18 +2,18 @@ internal import Cryptography
 internal import Encoding
 internal import Yams
 
-/// One reading of a settings file: its text as a tree, then the tree as values.
+/// One reading of a settings file: the text becomes a tree, and the tree becomes values.
 package struct SettingsReading {
     package let context: SettingsContext
-    /// The first 16 hex digits of the SHA-256 of the file, environment and named files aside.
+    /// The first 16 hex digits of the SHA-256 of the file, without the environment and named files.
     package let digest: String
     package let root: SettingsNode
 
     /// - Parameters:
-    ///   - environment: what `${NAME}` in a value stands for.
-    ///   - readFile: reads this file and those that `file:` names, whose relative paths are relative to this one's
+    ///   - environment: the variables that `${NAME}` in a value refers to.
+    ///   - readFile: reads this file and those that `file:` names. Relative paths of those are relative to this file's
     ///     folder.
-    /// - Throws: ``SettingsErrors`` where the file can't be read or is no YAML.
+    /// - Throws: ``SettingsErrors`` if the file can't be read or is not YAML.
     package init(
         path: String, environment: [String: String],
         readFile: @escaping (String) throws(FileReadFailure) -> [UInt8] = { (path) throws(FileReadFailure) in
@@ -46,7 +46,7 @@ package struct SettingsReading {
 
     /// Reads the whole file as a section.
     ///
-    /// - Throws: ``SettingsErrors`` with everything that is wrong with it.
+    /// - Throws: ``SettingsErrors`` with all errors of the file.
     package func read<Value>(_ decode: (SettingsMapping) -> Value) throws(SettingsErrors) -> Value {
         guard let value = root.section(decode), context.errors.isEmpty else {
             throw SettingsErrors(errors: context.sortedErrors)

@@ -2,13 +2,13 @@ internal import Yams
 
 /// A settings file as a tree of nodes that know their lines.
 ///
-/// Yams gives up at the first key that is given twice in one section. So that such a file's other faults are found as
-/// well, the first of the two is renamed in the text, to as many characters so that no column moves, and the text
-/// is read again.
+/// Yams stops at the first key that is given twice in one section. To find the file's other errors as well, the first
+/// of the two keys is renamed in the text and the text is parsed again. The new name has the same length, so that no
+/// column changes.
 struct SettingsSource {
-    /// Nil for a file that holds nothing but comments.
+    /// Nil if the file has only comments.
     let root: Node?
-    /// The name that a renamed key had.
+    /// The original names of renamed keys, by their replacements.
     let renamedKeys: [String: String]
 
     /// An error that stops the reading of a file as YAML.
@@ -18,11 +18,11 @@ struct SettingsSource {
         let message: String
     }
 
-    /// For each the whole text is read again.
+    /// The most keys that are renamed, since each rename parses the whole text again.
     private static let mostRenamed = 32
 
     init(_ bytes: [UInt8]) throws(Failure) {
-        // A mark at the beginning is not a part of the text (YAML 1.2.2, 5.2).
+        // A byte order mark at the beginning is not a part of the text (YAML 1.2.2, 5.2).
         let marked = bytes.starts(with: [0xEF, 0xBB, 0xBF])
         guard let text = String(validating: bytes.dropFirst(marked ? 3 : 0), as: UTF8.self) else {
             throw Failure(line: Self.lineOfInvalidUTF8(bytes), column: nil, message: "is not valid UTF-8")
@@ -35,7 +35,7 @@ struct SettingsSource {
                 self.renamedKeys = renamedKeys
                 return
             } catch YamlError.duplicatedKeysInMapping(let names, let context) {
-                // A name that was renamed already is an alias' target: renaming it again would change nothing.
+                // A name that was already renamed is the target of an alias: renaming it again would change nothing.
                 guard let name = names.first, renamedKeys[name] == nil,
                     let renamed = Self.rename(name, at: context.mark, in: source, number: renamedKeys.count)
                 else { throw Failure(context.mark, "a key is given more than once") }
@@ -49,8 +49,8 @@ struct SettingsSource {
         }
     }
 
-    /// Gives the key at `mark` a name of the private use area; nil when it is not written there as it reads, as with
-    /// escapes in quotes.
+    /// Replaces the first character of the key at `mark` with one of the private use area. Nil if the key is written
+    /// differently there, for example with escapes in quotes.
     private static func rename(
         _ name: String, at mark: Mark, in source: String, number: Int
     ) -> (source: String, key: String)? {
@@ -82,10 +82,10 @@ extension SettingsSource.Failure {
         self.init(line: max(mark.line, 1), column: mark.column, message: message)
     }
 
-    /// The parser's own words, which describe the syntax and never quote the file, and what they probably mean.
+    /// The parser's message, which describes the syntax and never quotes the file, with a hint at the probable mistake.
     fileprivate init(_ error: YamlError, in text: String) {
         switch error {
-        // libyaml's words for it speak of its own programming interface.
+        // The message of libyaml for this refers to its own programming interface.
         case .scanner(_, let problem, let mark, _) where problem.hasPrefix("Maximum nesting level"),
             .parser(_, let problem, let mark, _) where problem.hasPrefix("Maximum nesting level"):
             self.init(mark, "not valid YAML here: sections and lists are nested too deeply")

@@ -1,5 +1,5 @@
-/// The candidate that was probably meant by `text`: the one with the fewest edits, if they are few for its length, or
-/// else the only one that begins with it, as `warning` does with `warn`.
+/// The candidate that `text` probably stands for: the one with the smallest edit distance, if it is small for the
+/// length of `text`; otherwise the only one that begins with `text`, as `warning` does with `warn`.
 package func suggestion(for text: String, among candidates: [String]) -> String? {
     let limit = max(1, (text.count + 1) / 3)
     var best: (candidate: String, distance: Int)?

@@ -11,17 +11,17 @@ package struct WrittenPath: Sendable {
 }
 
 extension SettingsMapping {
-    /// Notes that the gateway writes to `path`, which the key `name` or its default names.
+    /// Records that the gateway writes to `path`, which comes from the key `name` or its default.
     package func note(_ kind: WrittenPath.Kind, _ path: String, of name: String) {
         node.context.note(WrittenPath(kind: kind, path: path, place: placeOrSection(of: name)))
     }
 
-    /// Has the settings know where the key `name` is, for faults that show when it is to be used.
+    /// Records the place of the key `name`, for errors that show only when the value is used.
     package func notePlace(of name: String) {
         node.context.note(placeOrSection(of: name))
     }
 
-    /// Where the file has this key, or the section that could have it.
+    /// The place of this key, or of the section that could have it.
     private func placeOrSection(of name: String) -> SettingsPlace {
         place(of: name) ?? node.place.key(name, line: node.place.line, column: nil)
     }

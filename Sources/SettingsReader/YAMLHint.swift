@@ -1,11 +1,11 @@
 internal import Yams
 
-/// The likeliest mistake where the parser of YAML has given up: its own words speak of its grammar.
+/// Hints at the probable mistake behind a YAML syntax error, since the parser's messages describe its grammar.
 enum YAMLHint {
     /// - Parameters:
-    ///   - problem: the parser's words.
-    ///   - context: what it was doing.
-    /// - Returns: nil where nothing is likelier than the rest. Quotes nothing of the text but a single character.
+    ///   - problem: the parser's message.
+    ///   - context: the parser's description of what it was reading.
+    /// - Returns: nil if no mistake is the most probable one. Quotes at most one character of the text.
     static func hint(_ problem: String, _ context: String, at mark: Mark, in text: String) -> String? {
         let line = line(mark.line, of: text)
         if line.prefix(while: { $0 == " " || $0 == "\t" }).contains("\t") {

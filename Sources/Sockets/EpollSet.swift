@@ -2,11 +2,11 @@ internal import CEpoll
 internal import Glibc
 internal import NIOCore
 
-/// Whatever is to hear that a descriptor is ready.
+/// The receiver of a descriptor's events.
 package protocol ReadinessHandler: AnyObject {
     /// Called on the loop.
     func ready(_ events: ReadyEvents)
-    /// The loop ends, and reports nothing more.
+    /// Called when the loop ends. No more events are reported.
     func stop()
 }
 
@@ -14,16 +14,16 @@ extension ReadinessHandler {
     package func stop() {}
 }
 
-/// The events of a descriptor that are reported, or asked for (epoll_ctl(2)). An error and a hang-up are reported in any case.
+/// The events of a descriptor, as reported or requested (epoll_ctl(2)). Errors and hang-ups are always reported.
 package struct ReadyEvents: OptionSet {
     package let rawValue: UInt32
     package init(rawValue: UInt32) { self.rawValue = rawValue }
 
     package static let readable = Self(rawValue: EPOLLIN.rawValue)
     package static let writable = Self(rawValue: EPOLLOUT.rawValue)
-    /// The other side sends nothing more.
+    /// The peer sends nothing more.
     package static let inputEnds = Self(rawValue: EPOLLRDHUP.rawValue)
-    /// Bytes that are marked as urgent (RFC 9293, section 3.8.5).
+    /// Urgent bytes have arrived (RFC 9293, section 3.8.5).
     package static let urgent = Self(rawValue: EPOLLPRI.rawValue)
     package static let hangUp = Self(rawValue: EPOLLHUP.rawValue)
     package static let error = Self(rawValue: EPOLLERR.rawValue)
@@ -31,7 +31,7 @@ package struct ReadyEvents: OptionSet {
     package static let edgeTriggered = Self(rawValue: EPOLLET.rawValue)
 }
 
-/// The kernel's set of the descriptors that a loop watches, and its last reports.
+/// An epoll set: the descriptors that a loop watches, and the events of the last wait.
 final class EpollSet {
     private let descriptor: Int32
     private let events = UnsafeMutableBufferPointer<epoll_event>.allocate(capacity: 256)
@@ -64,7 +64,7 @@ final class EpollSet {
         try control(EPOLL_CTL_MOD, descriptor, generation, events)
     }
 
-    /// Fails for nothing but a descriptor that is not in the set.
+    /// Removes a descriptor. It fails only if the descriptor is not in the set.
     func remove(_ descriptor: Int32) {
         var event = epoll_event()
         epoll_ctl(self.descriptor, EPOLL_CTL_DEL, descriptor, &event)
@@ -81,15 +81,15 @@ final class EpollSet {
         }
     }
 
-    /// Waits for reports.
+    /// Waits for events.
     ///
-    /// - Parameter milliseconds: how long at most; -1 for as long as it takes.
-    /// - Returns: how many there are.
+    /// - Parameter milliseconds: the longest wait; -1: no limit.
+    /// - Returns: the number of events.
     func wait(milliseconds: Int32) -> Int {
         let count = epoll_wait(descriptor, events.baseAddress, Int32(events.count), milliseconds)
         if count >= 0 { return Int(count) }
-        // A signal has interrupted it, such as one that lets a stopped process go on. Events that have come in the
-        // meantime are told before timers are found to be due.
+        // A signal has interrupted the wait, such as one that continues a stopped process. Events that arrived in the
+        // meantime are reported before timers are found to be due.
         return max(0, Int(epoll_wait(descriptor, events.baseAddress, Int32(events.count), 0)))
     }
 

@@ -2,13 +2,13 @@ internal import CEpoll
 internal import Glibc
 package import NIOCore
 
-/// An address that clients connect to. It accepts on one loop of a group and gives the connections to all of them.
+/// A listening TCP socket. It accepts connections on one loop of a group and distributes them to all of its loops.
 ///
-/// All of it is touched on its loop only, but for ``bind(host:port:group:gate:initialize:)``.
+/// It is used only on its loop, except for ``bind(host:port:group:gate:initialize:)``.
 package final class ListeningSocket: ReadinessHandler, PausableListening {
     package let loop: SocketEventLoop
     private let group: SocketEventLoopGroup
-    /// -1 when it is closed.
+    /// The socket's descriptor; -1 if it is closed.
     private var descriptor: Int32
     private var isAccepting = false
     private let gate: any AcceptGate
@@ -29,14 +29,15 @@ package final class ListeningSocket: ReadinessHandler, PausableListening {
 
     deinit { precondition(descriptor < 0, "a listening socket is closed before it is let go") }
 
-    /// Binds an address. Clients connect from then on, but wait until ``startAccepting()``.
+    /// Binds an address. Clients can connect from then on, but are not served before ``startAccepting()``.
     ///
     /// - Parameters:
-    ///   - gate: makes what decides whether connections are accepted, on the socket's loop.
-    ///   - initialize: adds a connection's handlers, on the connection's loop. The connection begins at once if it
-    ///     returns nil, else with the future's success. A failure closes it.
-    /// - Returns: the socket, for its loop, and the address.
-    /// - Throws: `SocketAddressError` for a host that cannot be resolved, and `IOError`.
+    ///   - gate: creates, on the socket's loop, the gate that decides whether connections are accepted.
+    ///   - initialize: adds a connection's handlers, on the connection's loop. The connection starts at once if the
+    ///     result is nil, otherwise when the future succeeds. An error closes it.
+    /// - Returns: the socket, bound to its loop, and the address with the actual port.
+    /// - Throws: `SocketAddressError` if the host cannot be resolved; `IOError` if the system refuses, for example
+    ///   because the address is in use.
     package static func bind(
         host: String, port: Int, group: SocketEventLoopGroup, gate: @escaping @Sendable () -> any AcceptGate,
         initialize: @escaping @Sendable (SocketChannel) throws -> EventLoopFuture<Void>?
@@ -66,9 +67,10 @@ package final class ListeningSocket: ReadinessHandler, PausableListening {
         guard descriptor >= 0 else { throw IOError(errnoCode: errno, reason: "socket") }
         do {
             try set(descriptor, SOL_SOCKET, SO_REUSEADDR)
-            // Accepted sockets have it from the listening one on Linux; an end-to-end test reads it from one.
+            // On Linux, accepted sockets inherit this option from the listening one; an end-to-end test verifies it.
             try set(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY)
-            // A client that has vanished ends with what it does not acknowledge, in place of a quarter of an hour later.
+            // A vanished client's connection ends when bytes have been unacknowledged for 120 seconds, instead of a
+            // quarter of an hour.
             try set(descriptor, Int32(IPPROTO_TCP), TCP_USER_TIMEOUT, to: 120_000)
             guard address.withSockAddr({ Glibc.bind(descriptor, $0, socklen_t($1)) }) == 0 else {
                 throw IOError(errnoCode: errno, reason: "bind")
@@ -90,7 +92,7 @@ package final class ListeningSocket: ReadinessHandler, PausableListening {
         }
     }
 
-    /// The address with the port that the kernel has chosen for 0.
+    /// Returns the bound address, with the port that the kernel chose if 0 was requested.
     private static func bound(_ descriptor: Int32) throws(IOError) -> SocketAddress {
         var raw = gatehouse_address()
         guard gatehouse_bound_address(descriptor, &raw) == 0, let address = PeerAddress(raw).socketAddress else {
@@ -105,7 +107,7 @@ package final class ListeningSocket: ReadinessHandler, PausableListening {
 
     package func startAccepting() { accept(true) }
 
-    /// Clients wait until ``startAccepting()``.
+    /// Stops accepting; clients wait until ``startAccepting()``.
     package func pause() { accept(false) }
 
     private func accept(_ accepts: Bool) {
@@ -118,7 +120,7 @@ package final class ListeningSocket: ReadinessHandler, PausableListening {
         }
     }
 
-    /// Clients are refused from now on.
+    /// Closes the socket; clients are refused from now on.
     package func close() {
         guard descriptor >= 0 else { return }
         loop.forget(descriptor)
@@ -173,20 +175,20 @@ package final class ListeningSocket: ReadinessHandler, PausableListening {
     }
 }
 
-/// A listening socket, as far as a gate needs it.
+/// The operations of a listening socket that a gate uses.
 package protocol PausableListening: AnyObject {
     var eventLoop: any EventLoop { get }
     func pause()
     func startAccepting()
 }
 
-/// Decides whether a listening socket accepts.
+/// A gate decides whether a listening socket accepts connections.
 package protocol AcceptGate: AnyObject {
-    /// How many connections are accepted in one turn of the loop.
+    /// The most connections accepted in one turn of the loop.
     var burst: Int { get }
-    /// Whether a connection that was just accepted may stay.
+    /// Returns whether a connection that was just accepted may stay open.
     func admits(_ socket: any PausableListening) -> Bool
-    /// - Parameter code: of accept4(2).
+    /// - Parameter code: the error number of accept4(2).
     func acceptFailed(_ code: Int32, _ socket: any PausableListening)
     func closed()
 }

@@ -1,12 +1,11 @@
 internal import CEpoll
 internal import NIOCore
 
-/// An address of the network with its port, as the kernel tells it. Written out it would cost each connection several
-/// microseconds.
+/// An IP address and port in binary form. Formatting them as text would cost each connection several microseconds.
 package enum PeerAddress: Sendable, Equatable {
     case v4(UInt32, port: UInt16)
     case v6(UInt128, port: UInt16)
-    /// Of another kind.
+    /// An address of another family.
     case other
 
     init(_ address: gatehouse_address) {

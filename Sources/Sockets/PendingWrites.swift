@@ -34,7 +34,7 @@ struct PendingWrites {
     }
 
     /// Sends what was flushed, as much as one system call can.
-    func send(to descriptor: Int32, by parts: MessageParts) -> Outcome {
+    func send(to descriptor: Int32, by parts: IOVectors) -> Outcome {
         var count: Int
         repeat {
             if flushed == 1 {
@@ -43,7 +43,7 @@ struct PendingWrites {
                 }
             } else {
                 // The buffers are in this list, and stay where they are, until the call has returned.
-                let used = min(flushed, MessageParts.most)
+                let used = min(flushed, IOVectors.most)
                 for index in 0..<used { parts.set(index, to: writes[first + index].buffer) }
                 count = parts.send(used, to: descriptor)
             }

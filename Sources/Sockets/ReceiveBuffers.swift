@@ -1,13 +1,13 @@
 internal import NIOCore
 
-/// A buffer of each size, into which all connections of a loop receive. Idle connections have none.
+/// The receive buffers of a loop, one of each size, shared by all connections. Idle connections hold none.
 ///
-/// Where nobody has kept the bytes of the last time, their memory is used again; else another is made, as small as the
-/// connection's last reads allow: a client that sends little keeps little.
+/// A buffer's memory is reused if nothing references its last contents; otherwise a new buffer is allocated, as small
+/// as the connection's last reads allow: a client that sends little occupies little memory.
 final class ReceiveBuffers {
     private var buffers = Size.allCases.map { ByteBufferAllocator().buffer(capacity: $0.bytes) }
 
-    /// How much a connection receives at once.
+    /// The size of a single receive.
     enum Size: Int, CaseIterable {
         case small, medium, large
 
@@ -19,7 +19,7 @@ final class ReceiveBuffers {
             }
         }
 
-        /// For the next read, after one that brought `count` bytes.
+        /// Returns the size of the next receive, after one of `count` bytes.
         func next(after count: Int) -> Size {
             if count == bytes { return Size(rawValue: rawValue + 1) ?? self }
             guard let smaller = Size(rawValue: rawValue - 1), count <= smaller.bytes / 2 else { return self }
@@ -27,8 +27,9 @@ final class ReceiveBuffers {
         }
     }
 
-    /// - Parameter receive: fills the room, and says how much came, or what recv(2) said in its place.
-    /// - Returns: that, and the bytes.
+    /// - Parameter receive: fills the buffer, and returns the number of bytes, or a result of recv(2) that is not
+    ///   positive.
+    /// - Returns: the result of `receive`, and the bytes.
     func receive(
         _ size: Size, _ receive: (UnsafeMutableRawBufferPointer) -> Int
     ) -> (count: Int, bytes: ByteBuffer) {

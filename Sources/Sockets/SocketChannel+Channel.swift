@@ -10,7 +10,7 @@ extension SocketChannel: Channel {
     package var isActive: Bool { activity.load(ordering: .relaxed) }
     package var isWritable: Bool { writability.load(ordering: .relaxed) }
     package var remoteAddress: SocketAddress? { peer.socketAddress }
-    /// Nobody has asked yet.
+    /// Always nil: no handler needs the local address.
     package var localAddress: SocketAddress? { nil }
     package var _channelCore: any ChannelCore { self }
 
@@ -27,7 +27,7 @@ extension SocketChannel: ChannelCore {
         return address
     }
 
-    // An accepted connection is all that, or becomes it in `activate()`.
+    // Accepted connections are already bound and connected; `activate()` registers them.
     package func register0(promise: EventLoopPromise<Void>?) { refuse(promise) }
     package func registerAlreadyConfigured0(promise: EventLoopPromise<Void>?) { refuse(promise) }
     package func bind0(to: SocketAddress, promise: EventLoopPromise<Void>?) { refuse(promise) }
@@ -116,7 +116,7 @@ extension SocketChannel: ChannelCore {
         promise?.succeed()
         if wasActive { pipeline.syncOperations.fireChannelInactive() }
         if isRegistered { pipeline.syncOperations.fireChannelUnregistered() }
-        // Whoever closes it may be one of its handlers.
+        // The caller may be one of the channel's handlers.
         loop.append {
             self.removeHandlers(pipeline: self.pipeline)
             self.closePromise.succeed()

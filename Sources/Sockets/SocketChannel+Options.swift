@@ -24,7 +24,7 @@ extension SocketChannel {
         func getOption<Option: ChannelOption>(_ option: Option) throws -> Option.Value { try channel.get(option) }
     }
 
-    /// - Throws: `ChannelError` for a closed channel, and for options that it does not have.
+    /// - Throws: `ChannelError` if the channel is closed or does not have the option.
     private func set<Option: ChannelOption>(_ option: Option, _ value: Option.Value) throws {
         guard isOpen else { throw ChannelError.ioOnClosedChannel }
         switch (option, value) {
@@ -73,7 +73,7 @@ extension SocketChannel: SocketOptionProvider {
                 try withUnsafeTemporaryAllocation(
                     byteCount: MemoryLayout<Value>.size, alignment: MemoryLayout<Value>.alignment
                 ) { room in
-                    // The kernel may know less than there is room for.
+                    // An older kernel may fill only a part of the value.
                     room.initializeMemory(as: UInt8.self, repeating: 0)
                     var size = socklen_t(room.count)
                     let code = getsockopt(try openDescriptor, level.rawValue, name.rawValue, room.baseAddress, &size)

@@ -2,18 +2,19 @@ internal import Glibc
 internal import NIOCore
 internal import Synchronization
 
-/// The way of a connection's bytes to its client.
+/// Sends a connection's bytes to its client.
 extension SocketChannel {
-    /// As many sends one after the other.
+    /// The most consecutive system calls.
     private static let mostSends = 16
-    /// More than the one makes it not writable, less than the other writable again; SwiftNIO's own.
+    /// Writability watermarks in bytes, as in SwiftNIO: the channel is not writable above `high`, and writable again
+    /// below `low`.
     static let marks = (low: 32 << 10, high: 64 << 10)
 
-    /// Bytes that were written and have not left.
+    /// Bytes that were written and not yet sent.
     package var unsentBytes: Int { writes.bytes }
 
-    /// Sends behind `body`, in as few system calls as it takes, whatever `body` has flushed. Each of them may wake the
-    /// client.
+    /// Runs `body`, and then sends everything that it has flushed with as few system calls as possible. Each call may
+    /// wake the client.
     package func gatherSends(_ body: () -> Void) {
         isGathering = true
         body()
@@ -32,7 +33,7 @@ extension SocketChannel {
         var sends = 0
         while isOpen, mayWrite, writes.isFlushed {
             guard sends < Self.mostSends else {
-                // The kernel takes all there is: the others have their turn.
+                // The kernel accepts everything, so other connections get their turn.
                 loop.append { self.flushNow() }
                 break
             }
@@ -66,14 +67,14 @@ extension SocketChannel {
         }
     }
 
-    /// The client may have sent something before it broke the connection.
+    /// Reads what the client sent before the connection broke, and closes the channel.
     private func writingFailed(_ error: IOError) {
         if autoRead || readIsPending { readToEnd() }
         close0(error: error, mode: .all, promise: nil)
     }
 
-    /// Behind what `promise` brings about, which may be that the whole connection is closed. That tells the client the
-    /// same, with one system call less.
+    /// Closes the output after the callbacks of `promise`. If one of them closes the whole connection, the client
+    /// learns the same with one system call less.
     func shutDownOutput(_ promise: EventLoopPromise<Void>?) {
         outputIsClosed = true
         promise?.succeed()

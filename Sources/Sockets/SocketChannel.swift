@@ -2,14 +2,14 @@ internal import Glibc
 internal import NIOCore
 internal import Synchronization
 
-/// A client's connection: a `Channel` on a ``SocketEventLoop``, with the behaviour of SwiftNIO's own, so that its
-/// handlers, such as TLS, work here as there.
+/// A client's connection: a `Channel` on a ``SocketEventLoop`` that behaves like SwiftNIO's own, so that existing
+/// handlers, such as TLS, work unchanged.
 ///
-/// Its registration is edge-triggered and made once, and changed when the kernel takes no more bytes for the first time:
-/// a new connection has room to write, which would be reported in an event of its own. Whether there is more to read,
-/// and room to write, is remembered here in between.
+/// Its registration is edge-triggered. It is made once, and changed only when the kernel's send buffer is full for the
+/// first time: a new connection is writable, and watching for that would cause an extra event. The channel itself
+/// remembers whether it can read and write.
 ///
-/// `@unchecked Sendable`: other threads see constants and atomic values only.
+/// `@unchecked Sendable`: other threads access only constants and atomic values.
 package final class SocketChannel: @unchecked Sendable {
     package let loop: SocketEventLoop
     package let peer: PeerAddress
@@ -25,16 +25,17 @@ package final class SocketChannel: @unchecked Sendable {
     private var receiveSize = ReceiveBuffers.Size.small
     var autoRead = true
     package var allowsHalfClosure = false
-    /// Somebody wants bytes.
+    /// Whether a read was requested.
     var readIsPending = false
-    /// There may be bytes.
+    /// Whether bytes may be available.
     var mayRead = false
-    /// The client sends nothing more; what it has sent is read in any case.
+    /// Whether the client sends nothing more. Bytes that it has sent are read in any case.
     private var inputEnds = false
     var inputIsClosed = false
-    /// A read ends at urgent bytes, though more may be behind them: few bytes do not mean that there are no more.
+    /// Whether urgent bytes have arrived. A read stops at them although more may follow, so a short read does not show
+    /// that there is no more.
     private var hasUrgentBytes = false
-    /// It is in the loop's list of those that go on.
+    /// Whether the channel is in the loop's list of unfinished channels.
     private var goesOn = false
 
     // Writing.
@@ -44,18 +45,18 @@ package final class SocketChannel: @unchecked Sendable {
     var isFlushing = false
     var isGathering = false
     var outputIsClosed = false
-    /// The output is to be closed when all has left that was flushed.
+    /// Set if the output must be closed when all flushed bytes have been sent.
     var outputEnd: OutputEnd?
 
     struct OutputEnd {
         let promise: EventLoopPromise<Void>?
     }
 
-    /// As many reads in a turn: others are waiting.
+    /// The most reads in one turn, so that other connections get theirs.
     private static let mostReads = 4
     static let input: ReadyEvents = [.readable, .urgent, .inputEnds, .edgeTriggered]
 
-    /// - Parameter descriptor: closed with the channel.
+    /// - Parameter descriptor: a connected socket, which is closed with the channel.
     /// - Precondition: on `loop`.
     init(_ descriptor: Int32, _ peer: PeerAddress, on loop: SocketEventLoop) {
         self.descriptor = descriptor
@@ -65,7 +66,7 @@ package final class SocketChannel: @unchecked Sendable {
         madePipeline = ChannelPipeline(channel: self)
     }
 
-    /// One that was never begun, whose loop has ended.
+    /// Closes a channel that was never activated because its loop has ended.
     deinit { if isOpen { Glibc.close(descriptor) } }
 
     var isOpen: Bool { descriptor >= 0 }
@@ -77,7 +78,8 @@ package final class SocketChannel: @unchecked Sendable {
         }
     }
 
-    /// Begins to read and write, once its handlers are there. Does nothing if it has been closed meanwhile.
+    /// Begins to read and write, after the handlers were added. Does nothing if the channel has been closed in the
+    /// meantime.
     func activate() {
         guard isOpen, !isActive else { return }
         do {
@@ -101,7 +103,7 @@ package final class SocketChannel: @unchecked Sendable {
         if isOpen, !inputIsClosed, !readIsPending, autoRead { pipeline.syncOperations.read() }
     }
 
-    /// Goes on with what was left in the turn before.
+    /// Continues reading after the previous turn.
     func goOn() {
         goesOn = false
         guard isOpen, mayRead, readIsPending else { return }
@@ -132,7 +134,7 @@ package final class SocketChannel: @unchecked Sendable {
         if isOpen, readIsPending, mayRead { goOnLater() }
     }
 
-    /// The client's side has ended, or the connection is broken: what is left is read, and the end comes with it.
+    /// Reads the remaining bytes up to the end, after the client's side has ended or the connection has broken.
     func readToEnd() {
         while isOpen, !inputIsClosed {
             switch readOnce() {
@@ -146,10 +148,10 @@ package final class SocketChannel: @unchecked Sendable {
 
     private enum ReadResult {
         case some
-        /// Fewer bytes than there was room for: there are no more at the moment.
+        /// The receive was not full, so no more bytes are available now.
         case last
         case nothing
-        /// The connection's end or an error, which has been handled.
+        /// The connection has ended or failed, and this has been handled.
         case ended
     }
 

@@ -8,7 +8,7 @@ extension SocketEventLoop: EventLoop {
         if isCurrent {
             append(task)
         } else {
-            // A loop that has ended runs nothing any more, and whoever waits for it has ended it.
+            // A loop that has ended discards the task. Its owner has ended it and does not wait for tasks.
             _ = send(task)
         }
     }
@@ -39,7 +39,8 @@ extension SocketEventLoop: EventLoop {
         if isCurrent {
             add(timer)
         } else {
-            // On a loop that has ended nothing comes of it, not even a failure: whoever would hear of it is gone.
+            // On a loop that has ended, the timer is discarded and its promise is not even failed: nothing waits for it
+            // any more.
             _ = send { self.add(bound.value) }
         }
         return Scheduled(promise: promise) {
@@ -47,7 +48,7 @@ extension SocketEventLoop: EventLoop {
         }
     }
 
-    /// A timer on its way to its loop, where alone it is used.
+    /// A timer in transit to its loop. It is only used on that loop.
     private struct OnLoop: @unchecked Sendable {
         let value: LoopTimer
         init(_ value: LoopTimer) { self.value = value }
@@ -57,7 +58,7 @@ extension SocketEventLoop: EventLoop {
 
     package func makeIterator() -> EventLoopIterator { EventLoopIterator([self]) }
 
-    /// A loop ends with its group.
+    /// Fails: a loop can only be shut down with its group.
     package func shutdownGracefully(queue: DispatchQueue, _ callback: @escaping @Sendable ((any Error)?) -> Void) {
         queue.async { callback(EventLoopError.unsupportedOperation) }
     }

@@ -4,19 +4,20 @@ internal import Locking
 package import NIOCore
 internal import Synchronization
 
-/// An event loop on a thread of its own, with the sockets of clients and of backends in one epoll set.
+/// An event loop on its own thread. Its epoll set contains the clients' sockets, and the epoll set of `CurlLoop`, which
+/// contains the backends' sockets.
 ///
-/// SwiftNIO's own loop is not used for three reasons, measured on this data path (see RESULTS.md). It watches no
-/// descriptors but those of its own channels, so that another thread had to tell it of libcurl's. It changes a socket's
-/// registration three times for a connection that lives for one request, where an edge-triggered one is made once and
-/// ends with the socket. And it makes and resolves a dozen futures for each connection.
+/// SwiftNIO's own loop is not used for three reasons, measured on this data path (see RESULTS.md). It watches only the
+/// descriptors of its own channels, so another thread had to report the events of libcurl's. It changes a socket's
+/// registration three times for a connection with a single request; an edge-triggered registration is made once and
+/// ends with the socket. And it creates and completes a dozen futures for each connection.
 ///
-/// A turn of the loop handles what the kernel reports, then the timers and tasks that are due, and at last what is
-/// better done for many connections together. Tasks that come up meanwhile are for the next turn, before which the
-/// kernel is asked again: no task keeps sockets waiting.
+/// A turn of the loop handles the kernel's events, then due timers and tasks, and finally the work that is done once
+/// for many connections. Tasks added meanwhile run in the next turn, after another check for events: no task delays
+/// sockets.
 ///
-/// `@unchecked Sendable`: only the inbox and the atomic values are touched by other threads; all else is the loop's
-/// own.
+/// `@unchecked Sendable`: other threads access only the inbox and the atomic values; everything else is used only by
+/// the loop.
 package final class SocketEventLoop: @unchecked Sendable {
     private let poll: EpollSet
     /// By descriptor.
@@ -26,7 +27,7 @@ package final class SocketEventLoop: @unchecked Sendable {
     private var ending = TurnList<any EndOfTurnWork>()
     private var unfinished = TurnList<SocketChannel>()
     let buffers = ReceiveBuffers()
-    package let parts = MessageParts()
+    package let parts = IOVectors()
     private var isStopping = false
     private var onStopped: (@Sendable () -> Void)?
 
@@ -34,14 +35,14 @@ package final class SocketEventLoop: @unchecked Sendable {
     private let inboxIsFilled = Atomic(false)
     private let isAsleep = Atomic(false)
     private let alarm: Int32
-    /// The thread, once it runs; 0 before and after.
+    /// The thread while it runs; 0 before and after.
     private let thread = Atomic<UInt>(0)
-    /// The same, until it is waited for by ``join()``; 0 from then on.
+    /// The thread until ``join()`` waits for it; 0 from then on.
     private let joinable = Atomic<UInt>(0)
 
     private struct Watched {
         var handler: (any ReadinessHandler)?
-        /// Tells a report about a closed descriptor from one about its successor.
+        /// Distinguishes an event of a closed descriptor from one of a later descriptor with the same number.
         var generation: UInt32 = 0
     }
 
@@ -50,14 +51,14 @@ package final class SocketEventLoop: @unchecked Sendable {
         var isClosed = false
     }
 
-    /// Begins at once.
+    /// Starts the loop's thread.
     ///
-    /// - Parameter name: of the thread, at most 15 bytes.
+    /// - Parameter name: the thread's name, at most 15 bytes.
     init(name: String) throws(IOError) {
         poll = try EpollSet()
         alarm = gatehouse_eventfd()
         guard alarm >= 0 else { throw IOError(errnoCode: errno, reason: "eventfd") }
-        // Each write to it is reported once, so that nothing has to be read from it.
+        // Each write is reported once (edge-triggered), so the eventfd need not be read.
         try watch(alarm, for: [.readable, .edgeTriggered], Alarm())
         try start(name)
     }
@@ -121,7 +122,7 @@ package final class SocketEventLoop: @unchecked Sendable {
         watched[descriptor].handler?.ready(event.events)
     }
 
-    /// In milliseconds, rounded up; -1 for as long as nothing happens.
+    /// Returns the longest wait for events in milliseconds, rounded up; -1: no limit.
     private func timeToSleep() -> Int32 {
         guard tasks.isEmpty, ending.isEmpty, unfinished.isEmpty, !isStopping else { return 0 }
         var time: Int32 = -1
@@ -186,12 +187,12 @@ package final class SocketEventLoop: @unchecked Sendable {
     /// - Precondition: on the loop.
     package func atEndOfTurn(_ work: any EndOfTurnWork) { ending.append(work) }
 
-    /// Has `channel` go on in the next turn.
+    /// Lets `channel` continue reading in the next turn.
     func goOnLater(_ channel: SocketChannel) { unfinished.append(channel) }
 
     // MARK: Descriptors
 
-    /// Has `handler` told of what is ready until ``forget(_:)`` or ``unwatch(_:)``.
+    /// Reports the events of a descriptor to `handler` until ``forget(_:)`` or ``unwatch(_:)``.
     ///
     /// - Precondition: on the loop, or before it runs.
     package func watch(
@@ -204,17 +205,18 @@ package final class SocketEventLoop: @unchecked Sendable {
         watched[index].handler = handler
     }
 
-    /// Changes what ``watch(_:for:_:)`` has begun.
+    /// Changes the events that a watched descriptor is watched for.
     package func watch(_ descriptor: Int32, for events: ReadyEvents) throws(IOError) {
         try poll.change(descriptor, generation: watched[Int(descriptor)].generation, events)
     }
 
-    /// For a descriptor that is closed next: that takes it out of the kernel's set.
+    /// Stops reporting events of a descriptor that is about to be closed, which removes it from the kernel's set.
     func forget(_ descriptor: Int32) {
         watched[Int(descriptor)].handler = nil
         watched[Int(descriptor)].generation &+= 1
     }
 
+    /// Stops watching a descriptor that stays open.
     package func unwatch(_ descriptor: Int32) {
         forget(descriptor)
         poll.remove(descriptor)
@@ -222,7 +224,7 @@ package final class SocketEventLoop: @unchecked Sendable {
 
     // MARK: Tasks
 
-    /// Has a timer run on the loop; at once where it is due.
+    /// Schedules a timer on the loop.
     func add(_ timer: LoopTimer) {
         guard !timer.isCancelled else { return }
         if isStopping { timer.end(.stopped) } else { timers.insert(timer) }
@@ -246,19 +248,20 @@ package final class SocketEventLoop: @unchecked Sendable {
         inboxIsFilled.store(true, ordering: .sequentiallyConsistent)
         if isAsleep.exchange(false, ordering: .sequentiallyConsistent) {
             var one: UInt64 = 1
-            // It fails only when the counter is full, and then the loop is being woken.
+            // The write fails only if the counter is full, and then the loop is already being woken.
             _ = write(alarm, &one, MemoryLayout<UInt64>.size)
         }
         return true
     }
 
-    /// The thread's number is not asked for where it could be kept across a suspension: see `Locked`.
+    /// Whether the caller runs on this loop's thread. It is not inlined, so that the thread is determined anew after a
+    /// suspension; see `Locked`.
     @inline(never)
     package var isCurrent: Bool { thread.load(ordering: .relaxed) == UInt(pthread_self()) }
 
     // MARK: End
 
-    /// Ends the loop soon: its channels are closed, its timers fail, and later tasks are thrown away.
+    /// Stops the loop asynchronously: its channels are closed, its timers fail, and later tasks are discarded.
     func stop(_ done: @escaping @Sendable () -> Void) {
         let isBegun = send {
             self.isStopping = true
@@ -267,14 +270,14 @@ package final class SocketEventLoop: @unchecked Sendable {
         if !isBegun { done() }
     }
 
-    /// Waits until the thread has ended, after ``stop(_:)`` has called back. It holds the loop, and with that whatever the
-    /// loop's connections used, for some time longer. Only the first call waits.
+    /// Waits until the thread has ended, after ``stop(_:)`` has called back. Until then the thread retains the loop and
+    /// the resources of its connections. Only the first call waits.
     func join() {
         let handle = joinable.exchange(0, ordering: .acquiringAndReleasing)
         if handle != 0 { pthread_join(pthread_t(handle), nil) }
     }
 
-    /// - Returns: whether nothing is left.
+    /// - Returns: whether no work is left.
     private func finish() -> Bool {
         for watched in watched { watched.handler?.stop() }
         while let timer = timers.first {
@@ -293,7 +296,8 @@ package final class SocketEventLoop: @unchecked Sendable {
 }
 
 extension EventLoop {
-    /// ``SocketEventLoop/atEndOfTurn(_:)``. Any other loop, as in a test, calls `work` with its next tasks.
+    /// Calls `work` at the end of this turn; see ``SocketEventLoop/atEndOfTurn(_:)``. Other loops, as in tests, call it
+    /// with their next tasks.
     ///
     /// - Precondition: on the loop.
     package func callAtEndOfTurn(_ work: any EndOfTurnWork) {

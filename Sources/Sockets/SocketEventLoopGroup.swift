@@ -2,21 +2,21 @@ package import Dispatch
 package import NIOCore
 internal import Synchronization
 
-/// Event loops that share the connections of listeners.
+/// The event loops that share the connections of all listeners.
 package final class SocketEventLoopGroup: EventLoopGroup {
     package let loops: [SocketEventLoop]
     private let given = Atomic(0)
 
-    /// Begins with `count` threads.
+    /// Starts `count` event loops, each on its own thread.
     ///
-    /// - Throws: what the system lacks for them.
+    /// - Throws: ``IOError`` if an epoll set, an eventfd or a thread cannot be created.
     package init(count: Int) throws(IOError) {
         var loops: [SocketEventLoop] = []
         for number in 0..<count { loops.append(try SocketEventLoop(name: "event-loop-\(number)")) }
         self.loops = loops
     }
 
-    /// One after the other.
+    /// Returns the loops in turn.
     package func nextLoop() -> SocketEventLoop {
         loops[(given.wrappingAdd(1, ordering: .relaxed).oldValue & .max) % loops.count]
     }

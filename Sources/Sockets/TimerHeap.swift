@@ -1,15 +1,15 @@
 internal import NIOCore
 
-/// Something that an event loop does at a time.
+/// A timer of an event loop.
 final class LoopTimer {
     let deadline: NIODeadline
-    /// Its place in the heap; -1 outside of one.
+    /// The index in the heap; -1 if the timer is not in the heap.
     fileprivate var place = -1
-    /// Timers of one time are due in the order of their making.
+    /// The order of insertion, in which timers with the same deadline are due.
     fileprivate var number: UInt64 = 0
-    /// It does not run any more, be it due or still on its way to the loop.
+    /// Whether the timer is cancelled: it does not run even if it is already due or still in transit to the loop.
     var isCancelled = false
-    /// Called once, on the loop, unless it is cancelled before.
+    /// Called once, on the loop, unless the timer is cancelled first.
     let end: (End) -> Void
 
     enum End { case due, stopped }
@@ -24,7 +24,7 @@ final class LoopTimer {
     }
 }
 
-/// The timers of a loop: a binary heap in which each timer knows its place, so that a cancelled one is taken out.
+/// The timers of a loop: a binary heap in which each timer knows its index, so that a cancelled timer can be removed.
 struct TimerHeap {
     private var timers: [LoopTimer] = []
     private var made: UInt64 = 0
@@ -39,7 +39,7 @@ struct TimerHeap {
         rise(timer.place)
     }
 
-    /// Does nothing for one that is not in the heap.
+    /// Removes a timer. Does nothing if the timer is not in the heap.
     mutating func remove(_ timer: LoopTimer) {
         let place = timer.place
         guard place >= 0 else { return }

@@ -1,15 +1,16 @@
-/// A list that is taken as a whole. Meanwhile another one takes what is added, and both keep their room.
+/// A list that is taken as a whole. A second list receives elements that are added meanwhile; the capacity of both is
+/// kept.
 struct TurnList<Element> {
     private var waiting: [Element] = []
     private var spare: [Element] = []
-    /// A burst leaves no larger room behind.
+    /// The largest capacity kept after a burst, in elements.
     private static var mostKept: Int { 4096 }
 
     var isEmpty: Bool { waiting.isEmpty }
 
     mutating func append(_ element: Element) { waiting.append(element) }
 
-    /// Takes all, to be given back empty with ``end(_:)``.
+    /// Removes and returns all elements; return the emptied list with ``end(_:)``.
     mutating func begin() -> [Element] {
         var taken: [Element] = []
         swap(&taken, &spare)
@@ -17,13 +18,14 @@ struct TurnList<Element> {
         return taken
     }
 
-    /// Gives back the room of an empty list: an element that is let go of here could add to this one.
+    /// Stores an emptied list for reuse of its capacity. It must already be empty: releasing an element here could
+    /// append to this list.
     mutating func end(_ list: consuming [Element]) { spare = list }
 
     static func clear(_ list: inout [Element]) { list.removeAll(keepingCapacity: list.count <= mostKept) }
 }
 
-/// A task is no bare function: a generic list would wrap that anew at each access.
+/// A task. A generic list would wrap a bare function anew at each access.
 struct LoopTask {
     let run: () -> Void
 }

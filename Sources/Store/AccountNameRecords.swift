@@ -1,13 +1,13 @@
 internal import GRDB
 
-/// The users by their names for sign-in, as sign-ins have shown them. Names are keyed hashes, which say nothing to a
-/// reader of the store who lacks the key.
+/// Maps sign-in names to users, as observed at sign-ins. Names are keyed hashes: without the key, a reader of the store
+/// learns nothing from them.
 package protocol AccountNameRecords: Sendable {
-    /// A user has signed in who has these names. The last one who has signed in by a name has it.
+    /// Records that a user with these names has signed in. A name belongs to the last user who signed in with it.
     func note(_ names: [String], of subject: String, poolID: String, endsAt: Int64) async throws
-    /// Nil for a name that nobody has signed in by.
+    /// Returns nil if nobody has signed in with the name.
     func subject(named name: String, poolID: String) async throws -> String?
-    /// As ``subject(named:poolID:)``, of several names in their order.
+    /// As ``subject(named:poolID:)``, for several names. Returns the results in the same order.
     func subjects(named names: [String], poolID: String) async throws -> [String?]
 }
 

@@ -1,16 +1,16 @@
 internal import FoundationEssentials
 internal import GRDB
 
-/// An authorization code as it is stored: never the code itself. Secret parts are sealed by the caller.
+/// A stored authorization code. The code itself is not stored. Secret parts are sealed by the caller.
 package struct AuthorizationCodeRecord: Sendable {
     /// SHA-256 of the code.
     package var hash: [UInt8]
-    /// The sign-in that it came of. Each gives one code.
+    /// The sign-in that the code was issued for. A sign-in gets one code.
     package var signInID: [UInt8]
     package var poolID: String
     /// The sign-in's result, sealed.
     package var result: [UInt8]
-    /// The family of refresh tokens that the code begins.
+    /// The family of refresh tokens that starts with the code.
     package var family: [UInt8]
     /// Seconds since 1970.
     package var expiresAt: Int64
@@ -27,30 +27,31 @@ package struct AuthorizationCodeRecord: Sendable {
     }
 }
 
-/// An authorization code's state.
+/// The state of an authorization code.
 package enum AuthorizationCodeState: Sendable, Equatable {
-    /// Nobody has used it, and it has not ended.
+    /// The code is unused and has not expired.
     case open(result: [UInt8], family: [UInt8])
-    /// Somebody used it: the family of refresh tokens that was begun with it, if a session was.
+    /// The code was used: the family of refresh tokens that starts with it, if a session was started.
     case used(family: [UInt8])
     case unknown
 }
 
-/// Where authorization codes outlast the process.
+/// Persistent storage of authorization codes.
 package protocol AuthorizationCodeRecords: Sendable {
-    /// - Returns: false, with nothing stored, if the sign-in has given a code before.
+    /// - Returns: false, with nothing stored, if the sign-in already has a code.
     func add(_ record: AuthorizationCodeRecord, now: Int64) async throws -> Bool
-    /// Looks a code up. Only ``SessionRecords/begin(_:redeeming:)`` and ``use(_:poolID:now:)`` decide who uses it.
+    /// Looks up a code. The caller that uses it is decided only by ``SessionRecords/begin(_:redeeming:)`` and
+    /// ``use(_:poolID:now:)``.
     func state(of hash: [UInt8], poolID: String, now: Int64) async throws -> AuthorizationCodeState
-    /// Uses a code up without a session.
+    /// Marks a code as used without starting a session.
     ///
-    /// - Returns: false if it is unknown, has ended or was used before.
+    /// - Returns: false if the code is unknown, has expired or was already used.
     func use(_ hash: [UInt8], poolID: String, now: Int64) async throws -> Bool
-    /// Takes the results of codes that have ended without use. Nobody else gets these.
+    /// Removes and returns the results of codes that expired unused. Each result is returned to one caller only.
     ///
-    /// - Parameter limit: the most at once.
+    /// - Parameter limit: the maximum number of results.
     func takeUnused(poolID: String, now: Int64, limit: Int) async throws -> [[UInt8]]
-    /// Forgets codes that nobody can use, and uses that are long past.
+    /// Deletes codes that are no longer usable, and records of long-past uses.
     func removeEnded(now: Int64) async throws
 }
 
@@ -73,16 +74,18 @@ package struct StoredAuthorizationCodes: AuthorizationCodeRecords {
                 ) STRICT, WITHOUT ROWID;
                 CREATE INDEX authorization_codes_by_end ON authorization_codes (forget_at);
                 """),
-        // A code is used and its session begun by one transaction: nothing can happen in between that it told of.
+        // A code is used and its session started in one transaction, so the state in between that this column recorded
+        // cannot occur.
         Store.Migration(
             name: "authorization-codes-2", sql: "ALTER TABLE authorization_codes DROP COLUMN is_reused"),
     ]
 
-    /// How long after its end a code is known as used, and its sign-in as one that has given a code: the longest that a
-    /// sign-in may take.
+    /// The number of seconds after expiry for which a code is remembered as used, and its sign-in as having a code: the
+    /// longest time that a sign-in may take.
     package static let memory: Int64 = 600
     private static let tidiedAtOnce = 16
-    /// How long the results of codes that ended without use stay, for ``takeUnused(poolID:now:limit:)``.
+    /// The number of seconds for which results of codes that expired unused stay, for
+    /// ``takeUnused(poolID:now:limit:)``.
     private static let memoryOfUnused: Int64 = 300
 
     let store: Store
@@ -137,7 +140,7 @@ package struct StoredAuthorizationCodes: AuthorizationCodeRecords {
         try await store.write { try Self.use(hash, poolID: poolID, now: now, in: $0) }
     }
 
-    /// The one statement decides and writes: of several who use a code, one gets true.
+    /// One statement both decides and writes: of several concurrent uses of a code, one returns true.
     static func use(_ hash: [UInt8], poolID: String, now: Int64, in database: Database) throws -> Bool {
         let statement = try database.cachedStatement(
             sql: """

@@ -1,6 +1,6 @@
 internal import GRDB
 
-/// The session of a translated sign-in, as far as its end by a refresh token needs it.
+/// The session of a translated sign-in, with the data needed to end it by its refresh token.
 package struct DirectSessionRecord: Sendable, Equatable {
     /// A digest of the refresh token.
     package var digest: String
@@ -8,9 +8,9 @@ package struct DirectSessionRecord: Sendable, Equatable {
     package var subject: String
     /// The access tokens' `origin_jti`.
     package var originID: String
-    /// Seconds since 1970, as all times here; nil where the tokens do not say.
+    /// Seconds since 1970, as all times here; nil if the tokens do not contain it.
     package var signedInAt: Int64?
-    /// When no access token is valid any more that came with the refresh token.
+    /// When the last access token issued with the refresh token expires.
     package var endsAt: Int64
 
     package init(
@@ -25,15 +25,15 @@ package struct DirectSessionRecord: Sendable, Equatable {
     }
 }
 
-/// Where sessions of translated sign-ins outlast the process. Each operation is one atomic step.
-/// ``SessionRecords/forget(subject:poolID:)`` forgets them with a user.
+/// Persistent storage of translated sign-ins' sessions. Each operation is atomic.
+/// ``SessionRecords/forget(subject:poolID:)`` deletes a user's sessions here too.
 package protocol DirectSessionRecords: Sendable {
-    /// Stores a session, or its new end.
+    /// Stores a session, or extends the end of a stored one.
     func note(_ record: DirectSessionRecord) async throws
     func session(by digest: String, poolID: String) async throws -> DirectSessionRecord?
-    /// Forgets sessions that have no valid access token.
+    /// Deletes sessions without a valid access token.
     ///
-    /// - Parameter now: seconds since 1970; an earlier time counts while that is not believed (``PruningClock``).
+    /// - Parameter now: seconds since 1970; while this time is not trusted, an earlier time is used (``PruningClock``).
     func removeEnded(now: Int64) async throws
 }
 

@@ -1,11 +1,11 @@
 internal import Glibc
 
-/// Tells a file from another one that has its path later.
+/// Distinguishes a file from a later file at the same path.
 struct FileIdentity: Equatable {
     private let device: UInt64
     private let number: UInt64
 
-    /// Nil where there is no such file.
+    /// Nil if there is no such file.
     init?(_ path: String) {
         var status = stat()
         guard unsafe stat(path, &status) == 0 else { return nil }

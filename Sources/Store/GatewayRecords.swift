@@ -1,26 +1,26 @@
-/// All records that a gateway keeps, with the clock by which they end. Services take those that they need, and know
-/// nothing of the store behind them.
+/// All records of a gateway, and the clock by which they expire. Services receive the records they need and do not know
+/// the store behind them.
 package struct GatewayRecords: Sendable {
-    /// The sessions of users of a pool, with the names that these have signed in by.
+    /// The sessions of a pool's users, and the names with which these have signed in.
     package let sessions: any SessionRecords & AccountNameRecords
     package let directSessions: any DirectSessionRecords
     package let passwordChanges: any PasswordChangeRecords
-    /// The gateway's own users, their sessions, and what they sign in with: a sign-in is one step.
-    package let users: any UserRecords & UserSessionRecords & SpentRecords & AppleTokenRecords
+    /// The gateway's own users, their sessions, and their sign-in proofs: a sign-in is one transaction.
+    package let users: any UserRecords & UserSessionRecords & SingleUseRecords & AppleTokenRecords
     package let codes: any AuthorizationCodeRecords
     package let revocations: any RevocationRecords
     package let limits: any LimitRecords
     package let outbox: any OutboxRecords
-    /// Values that gateways need of each other for a while; nil where one process has the state, which knows it by itself.
+    /// Values that gateways share for a limited time; nil if one process has the whole state.
     package let shortLived: (any ShortLivedRecords)?
     package let clock: any RecordClock
-    /// The gateways that share the records; nil where there is one process.
+    /// The gateways that share the records; nil if there is one process.
     package let replicas: (any ReplicaRecords)?
 
     package init(
         sessions: any SessionRecords & AccountNameRecords, directSessions: any DirectSessionRecords,
         passwordChanges: any PasswordChangeRecords,
-        users: any UserRecords & UserSessionRecords & SpentRecords & AppleTokenRecords,
+        users: any UserRecords & UserSessionRecords & SingleUseRecords & AppleTokenRecords,
         codes: any AuthorizationCodeRecords, revocations: any RevocationRecords, limits: any LimitRecords,
         outbox: any OutboxRecords, shortLived: (any ShortLivedRecords)?, clock: any RecordClock,
         replicas: (any ReplicaRecords)? = nil

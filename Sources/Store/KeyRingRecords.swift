@@ -1,6 +1,6 @@
-/// The keys of one purpose as a database has them: sealed, so that it can only keep them.
+/// The stored keys of one purpose, encrypted, so that the database cannot read them.
 package struct KeyRingRecord: Sendable, Equatable {
-    /// 1 for the first, and one more with each change.
+    /// Starts at 1 and increases by 1 with each change.
     package let version: Int64
     package let sealed: [UInt8]
 
@@ -10,14 +10,15 @@ package struct KeyRingRecord: Sendable, Equatable {
     }
 }
 
-/// The key rings that several gateways share: the newest version of each, since older ones would keep removed keys.
+/// The key rings that several gateways share. Only the newest version of each is stored, since older ones would retain
+/// removed keys.
 package protocol KeyRingRecords: Sendable {
-    /// Nil when none has been made.
+    /// Returns nil if there is no key ring.
     func keyRing(_ purpose: KeyPurpose) async throws -> KeyRingRecord?
 
-    /// Puts a version in the place of the one before, in one step.
+    /// Replaces the preceding version atomically.
     ///
-    /// - Returns: `false`, with nothing changed, where the one before is not there: another writer was faster. Of
-    ///   several writers of a version one gets `true`.
+    /// - Returns: `false`, with nothing changed, if the preceding version is not the stored one because another writer
+    ///   was faster. Of several writers of a version, one gets `true`.
     func replace(with record: KeyRingRecord, for purpose: KeyPurpose) async throws -> Bool
 }

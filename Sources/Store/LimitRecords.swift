@@ -1,6 +1,6 @@
 internal import GRDB
 
-/// How often something happened in one window of time.
+/// The number of events in one time window.
 package struct CountRecord: Sendable, Hashable {
     /// The key of the count, which reveals no account, device or address.
     package var key: String
@@ -18,7 +18,7 @@ package struct CountRecord: Sendable, Hashable {
     }
 }
 
-/// Failures in a row of one account or device.
+/// Consecutive failures of one account or device.
 package struct FailureRecord: Sendable, Hashable {
     package var key: String
     package var count: Int64
@@ -26,8 +26,8 @@ package struct FailureRecord: Sendable, Hashable {
     package var lastAt: Int64
     /// Seconds since 1970.
     package var endsAt: Int64
-    /// When the failures were last reset, in milliseconds since 1970, and greater with each reset; 0 where they never
-    /// were. Whoever has counted under an earlier epoch counts anew.
+    /// When the failures were last reset, in milliseconds since 1970, strictly increasing with each reset; 0 if they
+    /// never were. Counts from an earlier epoch are void.
     package var epoch: Int64
 
     package init(key: String, count: Int64, lastAt: Int64, endsAt: Int64, epoch: Int64 = 0) {
@@ -39,13 +39,13 @@ package struct FailureRecord: Sendable, Hashable {
     }
 }
 
-/// The records that decide about one call.
+/// The records on which the decision about one call depends.
 package struct LimitStanding: Sendable, Equatable {
     /// Whether the device has signed in to the account.
     package var knowsDevice: Bool
-    /// The failures of those keys of which there are any, or were until a reset.
+    /// The failures of the requested keys; only of keys that have some or were reset.
     package var failures: [FailureRecord]
-    /// The account that a name was last proven to be of, by the key that counts its failures; nil: nobody knows.
+    /// The account last proven to own a name, as the key that counts its failures; nil if unknown.
     package var account: String?
 
     package init(knowsDevice: Bool, failures: [FailureRecord], account: String? = nil) {
@@ -55,51 +55,52 @@ package struct LimitStanding: Sendable, Equatable {
     }
 }
 
-/// Where the counters of limits outlast the process. Each call is one atomic step, so that several processes may share
-/// them.
+/// Persistent storage of the limits' counters. Each call is atomic, so several processes may share the counters.
 package protocol LimitRecords: Sendable {
-    /// Whether gateways on several machines count here. Then nobody knows what was counted while it cannot be read.
+    /// Whether gateways on several machines share these counters. If so, the counts are unknown while the store cannot
+    /// be read.
     var areShared: Bool { get }
-    /// Adds to what was counted. A count of 0 adds nothing, and asks for the total.
+    /// Adds to counters. A count of 0 adds nothing and reads the total.
     ///
     /// - Returns: the totals, in the order given.
     func add(_ counts: [CountRecord]) async throws -> [Int64]
-    /// Adds one failure to each.
+    /// Adds one failure to each key.
     ///
-    /// - Returns: how many there are in a row now, in the order given.
+    /// - Returns: the consecutive failures after this one, in the order given.
     func addFailures(of keys: [String], at milliseconds: Int64, endsAt: Int64) async throws -> [FailureRecord]
-    /// Forgets the failures of a key, and begins an epoch.
+    /// Resets the failures of a key and starts a new epoch.
     ///
-    /// - Parameter endsAt: until when the epoch is known at least: as long as anyone may remember the failures.
+    /// - Parameter endsAt: the earliest time at which the epoch may be deleted: as late as any process may still have
+    ///   the failures in memory.
     func resetFailures(of key: String, at milliseconds: Int64, endsAt: Int64) async throws -> FailureRecord
-    /// A device that has signed in to an account, until `endsAt`.
+    /// Stores, until `endsAt`, that a device has signed in to an account.
     func remember(device key: String, endsAt: Int64) async throws
-    /// Reads, at one moment, whether a device is known and what has failed.
+    /// Reads, in one snapshot, whether a device is known, and the failures of the keys.
     ///
-    /// - Parameter device: nil where there is none.
+    /// - Parameter device: nil if there is none.
     func standing(ofDevice device: String?, failures keys: [String], now: Int64) async throws -> LimitStanding
-    /// As ``standing(ofDevice:failures:now:)``, with the account that a name is of.
+    /// As ``standing(ofDevice:failures:now:)``, with the account that owns a name.
     ///
-    /// - Parameter name: the key that counts the failures of the name; nil where there is none.
+    /// - Parameter name: the key that counts the name's failures; nil if there is none.
     func standing(
         ofDevice device: String?, failures keys: [String], name: String?, now: Int64
     ) async throws -> LimitStanding
-    /// Somebody has signed in by a name, until `endsAt`. Both are keys that count failures.
+    /// Stores, until `endsAt`, that a name belongs to an account. Both are keys that count failures.
     func remember(account: String, of name: String, endsAt: Int64) async throws
     func counts(now: Int64, limit: Int) async throws -> [CountRecord]
-    /// Failures that have not been reset.
+    /// Returns failures that have not been reset.
     func failures(now: Int64, limit: Int) async throws -> [FailureRecord]
-    /// Forgets what has ended, and beyond `limit` what ends soonest: beyond ``devicesPerKey`` times as many of known
-    /// devices, without which anybody can lock their users out.
+    /// Deletes expired records and, beyond `limit`, those that expire first. The limit of known devices is
+    /// ``devicesPerKey`` times as high: without them, anybody can lock out their users.
     func removeEnded(now: Int64, limit: Int) async throws
 }
 
 extension LimitRecords {
-    /// How many known devices are kept for each key of the other counters.
+    /// The number of known devices stored for each key of the other counters.
     package static var devicesPerKey: Int { 10 }
 }
 
-/// On one machine each process knows the accounts of names by itself.
+/// On one machine, each process tracks the accounts of names itself.
 extension LimitRecords {
     package var areShared: Bool { false }
 
@@ -249,7 +250,7 @@ package struct StoredLimits: LimitRecords {
         return try await store.read { database in
             try Row.fetchAll(
                 database,
-                // The newest of them, the older windows first.
+                // The newest rows, sorted by window.
                 sql: """
                     SELECT * FROM (SELECT key, window, count, ends_at FROM limit_counts WHERE ends_at > ?
                         ORDER BY ends_at DESC LIMIT ?) ORDER BY window
@@ -279,7 +280,7 @@ package struct StoredLimits: LimitRecords {
             ("limit_counts", limit), ("sign_in_failures", limit), ("known_devices", limit * Self.devicesPerKey),
         ] {
             try await store.removeInSteps(table, where: "ends_at <= ?", [pruning])
-            // Rows beyond the limit go, those that end first before the others.
+            // Rows beyond the limit are removed, those that expire first before the others.
             let first = try await store.read { database in
                 try Int64.fetchOne(
                     database, sql: "SELECT ends_at FROM \(table) ORDER BY ends_at DESC LIMIT 1 OFFSET ?",

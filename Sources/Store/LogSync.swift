@@ -2,12 +2,13 @@ internal import Dispatch
 internal import Glibc
 internal import Locking
 
-/// Has the disk take what was committed, off the queue on which writes run: SQLite's own way (`synchronous = FULL`)
-/// holds every other write up for as long.
+/// Syncs committed writes to the disk, off the queue on which writes run. SQLite's own sync (`synchronous = FULL`)
+/// blocks all other writes meanwhile.
 ///
-/// In WAL mode a commit is what was appended to the log (SQLite, Write-Ahead Logging), so it outlasts a loss of power
-/// once the log has reached the disk; what a checkpoint has taken out of the log has reached it before. Those who come
-/// while the disk is at work share the next turn. A disk that does not respond holds nobody for longer than a limit.
+/// In WAL mode a commit consists of the frames appended to the log (SQLite, Write-Ahead Logging), so it survives a
+/// power loss once the log has been synced. Frames that a checkpoint has removed from the log were synced before.
+/// Callers that arrive during a sync share the next one. A disk that does not respond blocks no caller beyond a time
+/// limit.
 final class LogSync: Sendable {
     private typealias Waiter = CheckedContinuation<Void, any Error>
 
@@ -15,16 +16,16 @@ final class LogSync: Sendable {
         case begins, waits, refused
     }
 
-    /// A waiter is taken out of it once, by whoever resumes it.
+    /// Each waiter is removed once, by the code that resumes it.
     private struct State {
         let longestResponse: Duration
         var waiting: [Waiter] = []
-        /// Those for whom the disk is at work.
+        /// The waiters of the sync in progress.
         var turn: [Waiter] = []
-        /// When the disk was asked or has responded last; nil while it has nothing to do.
+        /// When the sync started, or the last one completed; nil while idle.
         var progress: ContinuousClock.Instant?
         var isWatched = false
-        /// How many turns have failed.
+        /// The number of failed syncs.
         var failures = 0
 
         mutating func enter(_ waiter: Waiter, at now: ContinuousClock.Instant) -> Entry {
@@ -49,14 +50,14 @@ final class LogSync: Sendable {
             return turn
         }
 
-        /// - Returns: after which time to look; nil if somebody does already.
+        /// - Returns: the delay until the check; nil if one is already scheduled.
         mutating func beginWatch() -> Duration? {
             defer { isWatched = true }
             return isWatched ? nil : longestResponse
         }
 
-        /// - Returns: all who wait, if the disk has not responded for too long; and after which time to look again, if
-        ///   it may come to that.
+        /// - Returns: all waiters, if the disk has not responded within the limit; and the delay until the next check,
+        ///   if one is needed.
         mutating func look(at now: ContinuousClock.Instant) -> (late: [Waiter], next: Duration?) {
             if let progress, now - progress < longestResponse {
                 return ([], longestResponse - (now - progress))
@@ -68,21 +69,22 @@ final class LogSync: Sendable {
 
     private let state: Locked<State>
     private let queue = DispatchQueue(label: "gatehouse.store.sync")
-    /// Apart from the queue that the disk may hold.
+    /// Separate from the queue that the disk may block.
     private let watch = DispatchQueue(label: "gatehouse.store.sync.watch")
     private let sync: @Sendable () throws -> Void
 
     /// - Parameters:
-    ///   - longestResponse: after how long a disk that has not responded is taken for one that does not.
-    ///   - sync: returns when the log has reached the disk. It may take its time.
+    ///   - longestResponse: the time after which a disk is considered unresponsive.
+    ///   - sync: returns when the log has been synced. It may block.
     init(longestResponse: Duration, _ sync: @escaping @Sendable () throws -> Void) {
         state = Locked(State(longestResponse: longestResponse))
         self.sync = sync
     }
 
-    /// Returns when everything that was committed before has reached the disk.
+    /// Returns when everything committed before the call has been synced.
     ///
-    /// - Throws: the system's error, or ``StoreError/noResponse``; then nobody knows how much of it has.
+    /// - Throws: the system's error, or ``StoreError/noResponse``. In either case it is unknown how much has been
+    ///   synced.
     func wait() async throws {
         try await withCheckedThrowingContinuation { continuation in
             switch state.withLock({ $0.enter(continuation, at: .now) }) {
@@ -93,11 +95,11 @@ final class LogSync: Sendable {
         }
     }
 
-    /// How often the disk has not taken the log. The system says so once to each open file, and then takes what is lost
-    /// for written (fsync(2)): the log from before is not to be relied on.
+    /// The number of failed syncs. The system reports a failure once for each open file and then treats the lost pages
+    /// as written (fsync(2)): the log up to that point is unreliable.
     var failures: Int { state.withLock { $0.failures } }
 
-    /// Notes that somebody else was told of a failure.
+    /// Records a failure that was reported elsewhere.
     func noteFailure() { state.withLock { $0.failures += 1 } }
 
     private func work() {
@@ -109,7 +111,7 @@ final class LogSync: Sendable {
         }
     }
 
-    /// One timer in the time of the longest response serves all turns in it.
+    /// One timer, set to the longest response time, covers all syncs within it.
     private func look(after time: Duration) {
         let seconds: Double = time / .seconds(1)
         watch.asyncAfter(deadline: .now() + seconds) {
@@ -119,8 +121,8 @@ final class LogSync: Sendable {
         }
     }
 
-    /// Has a file reach the disk. SQLite locks the database and its index, not its log: to open and close that one here
-    /// takes no lock away.
+    /// Syncs a file. SQLite locks the database and its index, not its log: opening and closing the log here releases no
+    /// lock.
     static func sync(fileAt path: String) throws {
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw SystemError(path, errno) }
@@ -130,7 +132,7 @@ final class LogSync: Sendable {
         }
     }
 
-    /// A file that could not be written to the disk.
+    /// A file that could not be synced.
     struct SystemError: Error, CustomStringConvertible {
         let description: String
 

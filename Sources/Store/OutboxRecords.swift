@@ -1,26 +1,26 @@
 internal import Encoding
 internal import GRDB
 
-/// Something that another service is to be told, at least once.
+/// A message for another service, delivered at least once.
 package struct OutboxMessage: Sendable, Equatable {
-    /// By which the receiver knows one that comes again.
+    /// The key by which the receiver recognizes duplicates.
     package var key: String
     /// The receiver's name.
     package var destination: String
     /// The message's kind, for the log.
     package var kind: String
-    /// The user it is about, where it is known.
+    /// The user whom the message is about; nil if unknown.
     package var subject: String?
     package var body: String
     /// Milliseconds since 1970, here and below.
     package var createdAt: Int64
     package var dueAt: Int64
-    /// How often it has been tried.
+    /// The number of delivery attempts.
     package var attempts: Int
-    /// Whether nothing that comes later says the same. Such messages have room of their own.
+    /// Whether no later message supersedes this one. Such messages have a separate limit.
     package var mustArrive: Bool
 
-    /// Whether it says that its user is gone. Messages about the user that still wait go with the user.
+    /// Whether the message reports that its user was deleted. It replaces the user's messages that are still waiting.
     package var isOfDeletion: Bool { mustArrive && kind.hasSameBytes(as: "deleted") }
 
     package init(
@@ -39,7 +39,7 @@ package struct OutboxMessage: Sendable, Equatable {
     }
 }
 
-/// How many messages wait for one destination: of those that must arrive, or of the others.
+/// The number of messages waiting for one destination, either of those that must arrive or of the others.
 package struct OutboxCount: Sendable {
     package var destination: String
     package var mustArrive: Bool
@@ -52,38 +52,39 @@ package struct OutboxCount: Sendable {
     }
 }
 
-/// Where messages wait until they have been received. Each call is one atomic step.
+/// Persistent storage of undelivered messages. Each call is atomic.
 package protocol OutboxRecords: Sendable {
-    /// Keeps a message, however many wait. When this returns, it outlasts the process.
+    /// Stores a message, regardless of the number waiting. When this returns, the message survives the end of the
+    /// process.
     ///
-    /// - Returns: false if there is one with its key.
+    /// - Returns: false if there is already a message with this key.
     func add(_ message: OutboxMessage) async throws -> Bool
-    /// Messages for one destination that are due, oldest first. They count as tried, and are due again after the lease
-    /// and a pause that doubles with each attempt. Two processes never send one at the same time. A message whose
-    /// process ends is sent again, and one that ends its process is sent ever more rarely.
+    /// Returns due messages for one destination, oldest first. This counts as an attempt. They are due again after the
+    /// lease and a pause that doubles with each attempt. Two processes never send a message at the same time. If the
+    /// process ends, its messages are sent again; a message that crashes the process is sent ever more rarely.
     ///
     /// - Parameters:
     ///   - lease: milliseconds; longer than any attempt takes.
-    ///   - longestPause: milliseconds. One that is due later than that was postponed by a clock that has been set back
-    ///     since, and is due now.
+    ///   - longestPause: milliseconds. A message due later than any lease and pause allow was postponed by a clock that
+    ///     has been set back since, and is due now.
     func claim(
         for destination: String, now: Int64, lease: Int64, longestPause: Int64, limit: Int
     ) async throws -> [OutboxMessage]
-    /// A message was received.
+    /// Removes a delivered message.
     func remove(key: String) async throws
     func postpone(key: String, until: Int64) async throws
-    /// Gives up messages that are older, the oldest some hundred of them.
+    /// Removes and returns the oldest messages that exceed an age, a few hundred at most.
     ///
     /// - Parameters:
     ///   - age: milliseconds.
-    ///   - now: milliseconds since 1970; an earlier time counts while that is not believed (``PruningClock``).
+    ///   - now: milliseconds since 1970; while this time is not trusted, an earlier time is used (``PruningClock``).
     func removeOlder(than age: Int64, now: Int64) async throws -> [OutboxMessage]
-    /// How many messages wait for each destination. This reads all of them.
+    /// The number of messages waiting for each destination. This scans all messages.
     func counts() async throws -> [OutboxCount]
 }
 
 extension OutboxRecords {
-    /// How many messages wait.
+    /// The number of waiting messages.
     package func count() async throws -> Int { try await counts().reduce(0) { $0 + $1.count } }
 }
 
@@ -119,7 +120,7 @@ package struct StoredOutbox: OutboxRecords {
     ]
 
     private static let columns = "key, destination, kind, subject, body, created_at, due_at, attempts, must_arrive"
-    /// By how many milliseconds the leases of two processes may differ.
+    /// The largest difference between two processes' leases, in milliseconds.
     private static let leaseDifference: Int64 = 60_000
     private let store: Store
 
@@ -128,7 +129,7 @@ package struct StoredOutbox: OutboxRecords {
     }
 
     package func add(_ message: OutboxMessage) async throws -> Bool {
-        // By a clock that is behind, it would be too old as soon as the clock is right.
+        // With a creation time from a slow clock, the message would be too old as soon as the clock is corrected.
         var message = message
         message.createdAt = max(message.createdAt, store.believedTime(message.createdAt / 1000) * 1000)
         return try await store.write { [message] database in
@@ -141,8 +142,8 @@ package struct StoredOutbox: OutboxRecords {
         }
     }
 
-    /// - Parameter limit: how many may wait for its destination, of those that must arrive or of the others. Nil: any
-    ///   number, and none of them is read.
+    /// - Parameter limit: the maximum number of messages waiting for the destination, of those that must arrive or of
+    ///   the others; nil: no limit, and the messages are not counted.
     static func add(_ message: OutboxMessage, limit: Int? = nil, in database: Database) throws -> Bool {
         if let limit {
             let waiting = try Int.fetchOne(
@@ -163,7 +164,7 @@ package struct StoredOutbox: OutboxRecords {
         for destination: String, now: Int64, lease: Int64, longestPause: Int64, limit: Int
     ) async throws -> [OutboxMessage] {
         try await store.write { database in
-            // Attempts are kept within what the shift and the column can hold, whatever is stored.
+            // Attempts are clamped to the range of the shift and the column, whatever value is stored.
             try Row.fetchAll(
                 database,
                 sql: """

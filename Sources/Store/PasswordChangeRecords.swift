@@ -1,20 +1,20 @@
 internal import FoundationEssentials
 internal import GRDB
 
-/// A new password that is about to be set, after which sessions must end.
+/// A pending password change, after which sessions must end.
 package struct PasswordChangeRecord: Sendable, Equatable {
     /// 16 bytes.
     package var id: [UInt8]
     package var poolID: String
-    /// The app client whose settings it goes by.
+    /// The app client whose settings apply.
     package var clientID: String
-    /// Nil where the gateway does not know whose password it is.
+    /// Nil if the gateway does not know the user.
     package var subject: String?
-    /// The `origin_jti` of the session that goes on; nil: none does.
+    /// The `origin_jti` of the session that continues; nil if none does.
     package var spared: String?
     /// Seconds since 1970, as all times here.
     package var notedAt: Int64
-    /// Sign-ins up to then end.
+    /// Sessions of sign-ins up to this time end.
     package var endsSignInsUntil: Int64
 
     package init(
@@ -31,19 +31,18 @@ package struct PasswordChangeRecord: Sendable, Equatable {
     }
 }
 
-/// Where changes of passwords outlast the process until the sessions from before have ended. Each operation is one
-/// atomic step.
+/// Persistent storage of password changes, until the sessions from before them have ended. Each operation is atomic.
 package protocol PasswordChangeRecords: Sendable {
-    /// Returns when a crash of the process does not undo it.
+    /// Returns when the change survives a crash of the process.
     func add(_ record: PasswordChangeRecord) async throws
     func remove(_ id: [UInt8]) async throws
-    /// The oldest ones.
+    /// Returns the oldest changes.
     ///
-    /// - Parameter limit: the most at once.
+    /// - Parameter limit: the maximum number of changes.
     func all(poolID: String, clientID: String, limit: Int) async throws -> [PasswordChangeRecord]
 }
 
-/// Changes of passwords in SQLite.
+/// Password changes in SQLite.
 package struct StoredPasswordChanges: PasswordChangeRecords {
     package static let migrations = [
         Store.Migration(

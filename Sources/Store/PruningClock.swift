@@ -2,36 +2,36 @@ internal import Clocks
 internal import GRDB
 internal import Locking
 
-/// The time by which ended rows are removed: never ahead of the time of day, and never ahead of the stored time by more
-/// than twice what has passed on the monotonic clock.
+/// The clock by which expired rows are removed: never ahead of the time of day, and never ahead of the stored time by
+/// more than twice the time elapsed on the monotonic clock.
 ///
-/// The time of day can be wrong for a while, as after a start without time synchronization. Rows removed by a clock
-/// that is ahead cannot be brought back: a session that was ended, or a revoked token, would be valid again once the
-/// clock is right. After a long stop this clock is behind, catches up two seconds in each, and rows stay somewhat
-/// longer.
+/// The time of day can be wrong temporarily, as after a start without time synchronization. Rows removed by a fast
+/// clock cannot be restored: an ended session or a revoked token would become valid again once the clock is corrected.
+/// After a long downtime this clock is behind and catches up at two seconds a second; meanwhile rows stay longer.
 package final class PruningClock: Sendable {
     static let migrations = [
         Store.Migration(name: "pruning-clock-1", sql: "CREATE TABLE pruning_clock (at INTEGER NOT NULL) STRICT")
     ]
 
     private struct State {
-        /// The latest time that was believed, in seconds since 1970.
+        /// The latest trusted time, in seconds since 1970.
         var newest: Int64
-        /// When that was, in seconds of the monotonic clock.
+        /// When ``newest`` was set, in seconds of the monotonic clock.
         var uptime: Int64
-        /// The latest time of day that was believed as a whole, and when that was by the monotonic clock.
+        /// The latest time of day that was fully trusted, and the monotonic clock's reading at that moment.
         var right: (time: Int64, uptime: Int64)
     }
 
-    /// By how many seconds a time of day may be behind without being doubted: clocks are corrected by less.
+    /// The number of seconds by which the time of day may be behind and still be trusted: ordinary clock corrections
+    /// are smaller.
     package static let smallStep: Int64 = 60
 
     private let state: Locked<State>
     private let uptime: @Sendable () -> Int64
 
     /// - Parameters:
-    ///   - newest: the latest time that is known to have been, in seconds since 1970.
-    ///   - uptime: seconds of a clock that nobody sets.
+    ///   - newest: the latest time known to have passed, in seconds since 1970.
+    ///   - uptime: seconds of a monotonic clock.
     package init(newest: Int64, uptime: @escaping @Sendable () -> Int64 = { WallClock.uptime() }) {
         let now = uptime()
         state = Locked(State(newest: newest, uptime: now, right: (newest, now)))
@@ -39,7 +39,7 @@ package final class PruningClock: Sendable {
     }
 
     /// - Parameter now: the time of day, in seconds since 1970.
-    /// - Returns: `now`, or an earlier time while `now` is not believed.
+    /// - Returns: `now`, or an earlier time while `now` is not trusted.
     package func time(_ now: Int64) -> Int64 {
         let uptime = uptime()
         return state.withLock { state in
@@ -52,11 +52,11 @@ package final class PruningClock: Sendable {
         }
     }
 
-    /// The time by which tokens are revoked. A time of day that was set back is doubted for as long as the step was: by
-    /// it, tokens that were issued meanwhile would be left out, and a revocation would end before they do.
+    /// The clock by which tokens are revoked. A time of day that was set back is distrusted for as long as the step. By
+    /// that time, a revocation would miss the tokens issued during the step, and would expire before they do.
     ///
     /// - Parameter now: the time of day, in seconds since 1970.
-    /// - Returns: `now`, or a later time where `now` is behind the monotonic clock.
+    /// - Returns: `now`, or a later time if `now` is behind the monotonic clock.
     package func latest(_ now: Int64) -> Int64 {
         _ = time(now)
         let uptime = uptime()
@@ -65,7 +65,7 @@ package final class PruningClock: Sendable {
         return steady - now > Self.smallStep ? steady : now
     }
 
-    /// The time of day as far as it is believed: where it is behind or ahead, the one that the monotonic clock shows.
+    /// The trusted time of day: if it is behind or ahead, the time according to the monotonic clock.
     ///
     /// - Parameter now: the time of day, in seconds since 1970.
     package func believed(_ now: Int64) -> Int64 {
@@ -73,21 +73,21 @@ package final class PruningClock: Sendable {
         return latest > now ? latest : time(now)
     }
 
-    /// The latest time that was believed.
+    /// The latest trusted time.
     package var newest: Int64 { state.withLock { $0.newest } }
 }
 
 extension Store {
-    /// From now on removes nothing that has ended only by a clock which is ahead of the one kept here.
+    /// From now on, rows that have expired only by a clock ahead of the stored one are not removed.
     ///
     /// - Parameters:
-    ///   - now: seconds since 1970; believed where nothing is kept yet.
-    ///   - uptime: seconds of a clock that nobody sets.
+    ///   - now: seconds since 1970; trusted if no time is stored yet.
+    ///   - uptime: seconds of a monotonic clock.
     func followPruningClock(
         now: Int64, uptime: @escaping @Sendable () -> Int64 = { WallClock.uptime() }
     ) throws {
         let newest = try readBlocking { database in
-            // Before there was such a clock: the latest refresh.
+            // Databases from before this clock: the latest refresh.
             try Int64.fetchOne(
                 database,
                 sql: """

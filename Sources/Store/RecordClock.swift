@@ -1,22 +1,22 @@
-/// The clock by which records end. The time of day can be wrong for a while; what it had removed could not be brought
-/// back.
+/// The clock by which records expire. The time of day can be wrong temporarily; records removed by it could not be
+/// restored.
 package protocol RecordClock: Sendable {
-    /// The time by which ended rows may be removed.
+    /// The time up to which expired rows may be removed.
     ///
     /// - Parameter now: the time of day, in seconds since 1970, here and below.
     func pruningTime(_ now: Int64) -> Int64
 
-    /// The time of day as far as it is believed: see ``PruningClock/believed(_:)``.
+    /// The trusted time of day: see ``PruningClock/believed(_:)``.
     func believedTime(_ now: Int64) -> Int64
 
-    /// The time by which tokens are revoked: see ``PruningClock/latest(_:)``.
+    /// The clock by which tokens are revoked: see ``PruningClock/latest(_:)``.
     func latestTime(_ now: Int64) -> Int64
 
-    /// Keeps how far the clock is, for the next process. One that is further already stays so.
+    /// Stores the clock's reading for the next process. A later stored reading is kept.
     func keepPruningClock(now: Int64) async throws
 
-    /// The time of day by the clock of all processes that share the records: what one of them writes the others read.
-    /// Where there is no such clock, as with one process, it is the time of day itself.
+    /// The time of day by the clock common to all processes that share the records, since each reads the others' times.
+    /// Without a common clock, as with one process, it is the time of day itself.
     func sharedTime(_ now: Int64) -> Int64
 
     /// As ``sharedTime(_:)``, in milliseconds since 1970.

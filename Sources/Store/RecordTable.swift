@@ -2,13 +2,13 @@ package import Encoding
 internal import FoundationEssentials
 internal import GRDB
 
-/// A table of records in SQLite, for moving all of them to another store and back.
+/// A table of records in SQLite, for the transfer of all records to another store and back.
 package struct RecordTable: Sendable, Hashable {
     package let name: String
-    /// The columns of its key, in their order.
+    /// The key columns, in order.
     let key: [String]
 
-    /// All tables with records. Rows come after those that they refer to.
+    /// All tables with records. Rows come after the rows they refer to.
     package static let all = [
         RecordTable(name: "users", key: ["id"]),
         RecordTable(name: "user_sessions", key: ["id"]),
@@ -27,13 +27,13 @@ package struct RecordTable: Sendable, Hashable {
         RecordTable(name: "outbox", key: ["key"]),
     ]
 
-    /// Tables that say how one process ended or how far its clock was, and no more.
+    /// Tables that only record how one process ended or the reading of its clock.
     static let ofProcesses = ["clean_ends", "pruning_clock"]
 }
 
-/// Rows as JSON: a member for each column, with a number, text, `\x` and hexadecimal digits for bytes, or null.
+/// Rows as JSON: one member a column, with a number, a text, `\x` and hexadecimal digits for bytes, or null.
 extension Store {
-    /// - Parameter last: the last row of the page before; nil for the first page.
+    /// - Parameter last: the last row of the previous page; nil for the first page.
     /// - Returns: at most `limit` rows, in the order of the key.
     package func rows(of table: RecordTable, after last: JSONObject?, limit: Int) async throws -> [JSONObject] {
         let key = table.key.map(\.quotedDatabaseIdentifier).joined(separator: ", ")
@@ -53,12 +53,12 @@ extension Store {
         }
     }
 
-    /// The columns of the table, in its order.
+    /// The columns of the table, in table order.
     package func columns(of table: RecordTable) async throws -> [String] {
         try await read { try $0.columns(in: table.name).map(\.name) }
     }
 
-    /// Inserts rows, which must be new.
+    /// Inserts rows, none of which may exist yet.
     package func insert(_ rows: [JSONObject], into table: RecordTable) async throws {
         try await write { database in
             let types = try Self.types(of: table, in: database)

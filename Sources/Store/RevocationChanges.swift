@@ -1,6 +1,7 @@
-/// How far a follower has read what several processes write. Only the store that made a position can read it.
+/// A follower's position in the changes written by several processes. Only the store that created a position can read
+/// it.
 package struct ChangePosition: Sendable, Hashable {
-    /// Another one after a restart of the database, and on another server after a fail-over: positions of two origins
+    /// Changes with a restart of the database and with a fail-over to another server: positions of different origins
     /// cannot be compared.
     package var origin: String
     package var mark: String
@@ -11,12 +12,12 @@ package struct ChangePosition: Sendable, Hashable {
     }
 }
 
-/// Revocations that a follower has not read yet.
+/// Revocations new to a follower.
 package struct RevocationReading: Sendable {
     package var records: [RevocationRecord]
-    /// From where to read on.
+    /// The position of the next reading.
     package var position: ChangePosition
-    /// Whether these are all that are kept, and not the new ones alone.
+    /// Whether these are all stored revocations rather than only the new ones.
     package var isWhole: Bool
 
     package init(records: [RevocationRecord], position: ChangePosition, isWhole: Bool) {
@@ -26,33 +27,33 @@ package struct RevocationReading: Sendable {
     }
 }
 
-/// The ways by which a follower learns that there are changes.
+/// How a follower learns of changes.
 package enum ChangeNotice: String, Sendable {
-    /// The database sends a message.
+    /// The database sends a notification.
     case notify
-    /// The follower asks in an interval.
+    /// The follower polls.
     case poll
 }
 
-/// The list of revocations as it changes, whoever changes it. One service of a process follows it.
+/// The list of revocations and its changes by any process. One service of a process follows it.
 package protocol RevocationChanges: Sendable {
-    /// How changes are learned of now.
+    /// How changes are currently detected.
     var notice: ChangeNotice { get }
-    /// Whether other processes may hold revocations that the database has lost, as after a fail-over. Then a follower
-    /// that has read the whole list stores those that it lacks.
+    /// Whether other processes may have revocations that the database has lost, as after a fail-over. If so, a follower
+    /// that has read the whole list stores the ones missing from it.
     var isShared: Bool { get }
-    /// Reads what was kept since a position. None that is committed late is left out; one may be read twice.
+    /// Reads the revocations stored since a position. Late commits are not missed; a revocation may be returned twice.
     ///
     /// - Parameters:
-    ///   - position: of the last reading; nil: all are read.
+    ///   - position: the position of the last reading; nil: all are read.
     ///   - now: seconds since 1970.
     func read(since position: ChangePosition?, now: Int64) async throws -> RevocationReading
-    /// An element when there may be changes, and in an interval in which the list is to be read in any case. It ends
-    /// with the task that reads it.
+    /// Emits an element when there may be changes, and at an interval at which the list must be read in any case. The
+    /// stream ends with the task that reads it.
     func signals() -> AsyncStream<Void>
 }
 
-/// The list in SQLite: any write of another process means that the whole list is read.
+/// The list in SQLite: after a write of another process the whole list is read.
 struct StoredRevocationChanges: RevocationChanges {
     private static let interval = Duration.seconds(2)
 
@@ -63,7 +64,7 @@ struct StoredRevocationChanges: RevocationChanges {
     var isShared: Bool { false }
 
     func read(since position: ChangePosition?, now: Int64) async throws -> RevocationReading {
-        // First the number: what is written in between is read now and once more.
+        // The number is read first: revocations written in between are returned now and again by the next call.
         let current = ChangePosition(mark: String(try await store.foreignChanges()))
         guard current != position else { return RevocationReading(records: [], position: current, isWhole: false) }
         return RevocationReading(records: try await records.all(now: now), position: current, isWhole: true)
@@ -72,9 +73,9 @@ struct StoredRevocationChanges: RevocationChanges {
     func signals() -> AsyncStream<Void> { ChangeSignals.every { Self.interval } }
 }
 
-/// Streams that wake a follower. Elements that nobody has taken yet are one.
+/// Streams that wake a follower. Elements not yet consumed are coalesced.
 package enum ChangeSignals {
-    /// An element in each interval, and whenever `listen` calls what it is given.
+    /// Emits an element at each interval, and whenever `listen` calls its argument.
     ///
     /// - Parameter listen: runs until its task is cancelled.
     package static func every(

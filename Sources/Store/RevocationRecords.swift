@@ -1,14 +1,14 @@
 internal import GRDB
 
-/// A revocation as it is kept: which tokens of which issuer count no more, and until when any of them could be valid.
+/// A stored revocation: the tokens of an issuer that are revoked, and the time until which any of them could be valid.
 package struct RevocationRecord: Sendable, Hashable {
     package var issuer: String
     /// `origin_jti`, `jti`, `sid` or `sub`.
     package var claim: String
     package var value: String
-    /// With `sub`: tokens of sign-ins up to this second are meant, in seconds since 1970.
+    /// With `sub`: revokes tokens of sign-ins up to this second, in seconds since 1970.
     package var before: Int64?
-    /// With `sub`: the `origin_jti` of the sign-in that is not meant; nil: all are.
+    /// With `sub`: the `origin_jti` of the sign-in that is not revoked; nil: all are.
     package var sparing: String?
     /// Seconds since 1970.
     package var endsAt: Int64
@@ -25,17 +25,17 @@ package struct RevocationRecord: Sendable, Hashable {
     }
 }
 
-/// Where revocations outlast the process.
+/// Persistent storage of revocations.
 package protocol RevocationRecords: Sendable {
-    /// Keeps records. When this returns, they outlast a loss of power. Of two for the same tokens what either means is
-    /// meant.
+    /// Stores records. When this returns, they survive a power loss. Records for the same tokens are merged to cover
+    /// the tokens of both.
     func keep(_ records: [RevocationRecord]) async throws
-    /// All that mean tokens which could be valid at `now`, in seconds since 1970, or by a clock that is believed
-    /// instead (``PruningClock``).
+    /// All revocations of tokens that could be valid at `now`, in seconds since 1970, or at the trusted time
+    /// (``PruningClock``).
     func all(now: Int64) async throws -> [RevocationRecord]
-    /// Forgets those that mean no token any more.
+    /// Deletes revocations whose tokens have all expired.
     func removeEnded(now: Int64) async throws
-    /// The same records, for one who follows them.
+    /// The changes of these records, for a follower.
     var changes: any RevocationChanges { get }
 }
 
@@ -55,7 +55,7 @@ package struct StoredRevocations: RevocationRecords {
                 ) STRICT, WITHOUT ROWID;
                 CREATE INDEX revocations_by_end ON revocations (ends_at);
                 """),
-        // A row for each sign-in that was spared: what all rows of a subject mean together, the reader finds out.
+        // One row for each spared sign-in. The reader combines all rows of a subject.
         Store.Migration(
             name: "revocations-2",
             sql: """

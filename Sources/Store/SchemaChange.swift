@@ -1,15 +1,16 @@
 internal import Glibc
 
-/// A change of the schema that is under way, noted so that one that is stopped, even twice, goes on later with the copy
-/// from before it: a copy from between two of its steps is of no use to any version.
+/// A schema change in progress. It is recorded so that a change that is interrupted, even twice, resumes with the copy
+/// made before it: no version can use a copy made between two steps.
 struct SchemaChange {
-    /// The lock that is held for it, open, and its path.
+    /// The lock file of the change, open, and its path.
     let file: CInt
     let path: String
-    /// The number of the database's file.
+    /// The inode number of the database file.
     let database: UInt64
 
-    /// How many steps this database had when a change to `target` of them began that was stopped; nil where none was.
+    /// Returns the number of steps that this database had when an interrupted change to `target` steps began; nil if
+    /// there was none.
     func begun(to target: Int) -> Int? {
         var bytes = [UInt8](repeating: 0, count: 80)
         let count = unsafe pread(file, &bytes, bytes.count, 0)
@@ -20,7 +21,7 @@ struct SchemaChange {
         return numbers[0].flatMap { Int(exactly: $0) }
     }
 
-    /// Notes that the database, with so many steps, is about to get `target` of them. Outlasts a loss of power.
+    /// Records that the database is about to change from `steps` to `target` steps. The record survives a power loss.
     func begin(steps: Int, target: Int) throws {
         try end()
         let text = Array("\(steps) \(target) \(database)".utf8)

@@ -2,19 +2,19 @@ internal import FoundationEssentials
 internal import GRDB
 internal import Glibc
 
-/// The copies of a database from before its schema changed, with which the version before goes on.
+/// The copies of a database made before its schema changed, for a return to the previous version.
 ///
-/// They are beside the database, and readable to its owner only: `gatehouse.sqlite.schema-9` is the database as it was
-/// with 9 steps, when the next ones were about to run.
+/// They are beside the database and readable only by its owner. `gatehouse.sqlite.schema-9` is the database as it was
+/// with 9 steps, before the next ones ran.
 struct SchemaCopies {
     static let mark = ".schema-"
 
-    /// The newest and the one before.
+    /// The number of copies kept: the newest and the one before.
     private static let kept = 2
-    /// In seconds: for a write of the version before, which may be at work still.
+    /// In seconds: the previous version may still be writing.
     private static let patience = 60.0
 
-    /// The database.
+    /// The path of the database.
     let path: String
 
     private var directory: String { URL(filePath: path).deletingLastPathComponent().path }
@@ -22,10 +22,10 @@ struct SchemaCopies {
 
     private func copy(_ number: Int) -> String { "\(path)\(Self.mark)\(number)" }
 
-    /// Held for as long as the schema changes. Its contents are those of ``SchemaChange``.
+    /// Locked while the schema changes. Its contents are those of ``SchemaChange``.
     private var lockPath: String { path + ".schema.lock" }
 
-    /// Runs `body` while no other process does so for this database.
+    /// Runs `body` under a lock that excludes other processes' schema changes of this database.
     func alone<Value>(_ body: (SchemaChange) throws -> Value) throws -> Value {
         let lock = unsafe open(lockPath, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard lock >= 0 else { throw KeyFileError(lockPath, failed: "cannot be made") }
@@ -37,30 +37,30 @@ struct SchemaCopies {
         return try body(SchemaChange(file: lock, path: lockPath, database: identity))
     }
 
-    /// The number of the database's file, which another has after a restore; 0 where it cannot be told.
+    /// The inode number of the database file, which changes with a restore; 0 if it cannot be read.
     private var identity: UInt64 {
         var status = stat()
         return unsafe stat(path, &status) == 0 ? UInt64(status.st_ino) : 0
     }
 
-    /// Whether a change was stopped, or is being made.
+    /// Whether a change was interrupted or is in progress.
     var hasBegunChange: Bool {
         var status = stat()
         return unsafe stat(lockPath, &status) == 0 && status.st_size > 0
     }
 
-    /// The copy from before the change to `target` steps that was stopped; nil where there is none of it.
+    /// The copy made before an interrupted change to `target` steps; nil if there is none.
     ///
-    /// - Parameter steps: how many the database has.
+    /// - Parameter steps: the number of steps that the database has.
     func ofStopped(_ change: SchemaChange, steps: Int, target: Int) -> String? {
         guard let first = change.begun(to: target), first < steps, FileManager.default.fileExists(atPath: copy(first))
         else { return nil }
         return copy(first)
     }
 
-    /// Copies the database, while nobody writes to it. Of earlier copies one stays.
+    /// Copies the database while other writers are locked out. One earlier copy is kept.
     ///
-    /// - Parameter steps: how many the database has.
+    /// - Parameter steps: the number of steps that the database has.
     /// - Returns: the path of the copy.
     /// - Throws: ``StoreError/notCopied(_:_:)``
     /// - Precondition: inside ``alone(_:)``
@@ -90,13 +90,13 @@ struct SchemaCopies {
             guard unsafe rename(partial, copy) == 0 else { throw KeyFileError(copy, failed: "cannot be written") }
             try StateDirectory(path: directory).sync()
         } catch {
-            // A full disk gets its space back; the first error says what happened.
+            // Frees the space on a full disk. The first error has the cause.
             try? removeUnfinished()
             throw error
         }
     }
 
-    /// Removes what one that was killed has left behind. An operator's files beside it stay.
+    /// Removes the leftovers of a killed process. Other files beside them, such as an operator's, stay.
     private func removeUnfinished() throws {
         for name in try names() {
             let rest = name.dropFirst(prefix.count)
@@ -107,21 +107,21 @@ struct SchemaCopies {
         }
     }
 
-    /// Nil for text that no copy's number is written as.
+    /// Nil if the text is not in the form of a copy's number.
     private static func number(_ text: Substring) -> Int? {
         Int(text).flatMap { String($0) == text ? $0 : nil }
     }
 
-    /// Those of a newer schema are of a version that was given up.
+    /// Copies of a newer schema are from a version that was abandoned.
     private func removeOthers(than number: Int) throws {
         let older = try numbers().filter { $0 < number }.sorted(by: >)
         let surplus = try numbers().filter { $0 > number } + older.dropFirst(Self.kept - 1)
         for each in surplus { try FileManager.default.removeItem(atPath: copy(each)) }
     }
 
-    /// The newest one that a version with these steps can use; nil where there is none.
+    /// The newest copy that a version with these steps can use; nil if there is none.
     func newest(within known: Set<String>) -> String? {
-        // One that cannot be read is of no use to it either.
+        // An unreadable copy is unusable too.
         let numbers = (try? numbers()) ?? []
         return numbers.sorted(by: >).map(copy).first { path in
             let steps = try? Store.readOnly(path).read { try DatabaseMigrator().appliedIdentifiers($0) }

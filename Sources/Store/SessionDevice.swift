@@ -1,6 +1,6 @@
 internal import GRDB
 
-/// The app's description of a session's device, beside its id and platform, as the user is shown it.
+/// The app's description of a session's device, shown to the user beside the device's id and platform.
 package struct SessionDevice: Sendable, Equatable {
     package var name: String?
     package var model: String?
@@ -34,6 +34,6 @@ extension SessionDevice {
             appVersion: row["app_version"])
     }
 
-    /// In the order of the columns.
+    /// The values in the order of the columns.
     var values: StatementArguments { [name, model, osVersion, appVersion] }
 }

@@ -1,4 +1,4 @@
-/// A sign-in as it is kept: one family of refresh tokens, of which the newest counts.
+/// A stored sign-in: one family of refresh tokens, the newest of which is valid.
 ///
 /// Secret parts are sealed by the caller.
 package struct SessionRecord: Sendable, Equatable {
@@ -15,18 +15,19 @@ package struct SessionRecord: Sendable, Equatable {
     package var generation: Int64
     /// The newest refresh token, sealed.
     package var token: [UInt8]
-    /// The tokens that came with the newest refresh token, sealed, for whoever asks once more with the one before it.
+    /// The tokens issued with the newest refresh token, sealed, for a client that repeats the request with the previous
+    /// one.
     package var answer: [UInt8]?
-    /// Until when the answer may be asked for once more although the window for that is over: a process that ended may
-    /// never have given it (``LostAnswers``). 0 where that is not so.
+    /// Until when the response may be requested again after its regular window has closed, because a process that ended
+    /// may not have sent it (``RetryWindows``). 0 if it may not.
     package var retryUntil: Int64
     /// Seconds since 1970, as all times here.
     package var signedInAt: Int64
     /// When the newest refresh token was made.
     package var refreshedAt: Int64
-    /// When the last refresh token ends.
+    /// When the last refresh token expires.
     package var endsAt: Int64
-    /// When the session was ended; `nil` while it goes on.
+    /// When the session was ended; nil if it is active.
     package var endedAt: Int64?
 
     package init(
@@ -54,81 +55,81 @@ package struct SessionRecord: Sendable, Equatable {
 }
 
 extension SessionRecord {
-    /// So many sessions of one user go on at most: more than anybody has devices. Nobody fills the store with sealed
-    /// tokens, and makes every call about the own sessions slow, by signing in again and again.
+    /// The maximum number of active sessions of a user: more than anybody has devices. It stops repeated sign-ins from
+    /// filling the store with sealed tokens and slowing down every call about the user's sessions.
     package static let openAtMost = 200
 
-    /// So many sessions of one user are read at once. More may go on for a moment, where several gateways have begun
-    /// some at the same time.
+    /// The maximum number of a user's sessions that are read at once. More may be active briefly when several gateways
+    /// have started some at the same time.
     package static let readAtMost = 1000
 
-    /// So many sessions of one user end with a new one at most: no write takes long.
+    /// The maximum number of a user's sessions that end with a new one, so that no write takes long.
     package static let endedAtOnce = 8
 }
 
 /// The result of advancing a session by one refresh.
 package enum SessionStep: Sendable, Equatable {
-    /// The record is the session's now.
+    /// The record is now the session's.
     case taken
-    /// Somebody else took that step before: the session as it is.
+    /// Another caller advanced the session first. The stored session.
     case overtaken(SessionRecord)
-    /// The session is stored no more: its user has been forgotten, or its last token has ended.
+    /// The session is no longer stored: its user was deleted, or its last token has expired.
     case gone
 }
 
-/// Where sessions outlast the process. Each operation is one atomic step.
+/// Persistent storage of sessions. Each operation is atomic.
 package protocol SessionRecords: RefreshLeaseRecords {
-    /// Keeps a new session. Where ``SessionRecord/openAtMost`` of the user's went on before, the one with the earliest
-    /// sign-in ends. Of more, as from before this limit, up to ``SessionRecord/endedAtOnce`` end with each sign-in: those
-    /// that follow the newest ones, so that the earliest end last.
+    /// Stores a new session. If the user already had ``SessionRecord/openAtMost`` active ones, the one with the
+    /// earliest sign-in ends. If there are more, as from before this limit, up to ``SessionRecord/endedAtOnce`` end
+    /// with each sign-in: those next after the newest ones, so the earliest end last.
     ///
-    /// - Parameter code: the SHA-256 of the authorization code that the session is given for, which is used up by it;
+    /// - Parameter code: the SHA-256 of the authorization code that the session is issued for and that becomes used;
     ///   nil for any other sign-in.
-    /// - Returns: false, with nothing stored, if the code is unknown, has ended or was used before.
+    /// - Returns: false, with nothing stored, if the code is unknown, has expired or was already used.
     func begin(_ record: SessionRecord, redeeming code: [UInt8]?) async throws -> Bool
 
     func session(_ family: [UInt8]) async throws -> SessionRecord?
 
-    /// Advances a session to this refresh token and answer, if it has not ended and is not that far yet. The data about
-    /// the sign-in itself stays unchanged. A missing session is created, as by ``begin(_:redeeming:)``. The session's
-    /// lease ends.
+    /// Advances a session to this refresh token and response, if it has not ended and its generation is lower. The data
+    /// about the sign-in itself stays unchanged. A missing session is created, as by ``begin(_:redeeming:)``. The
+    /// session's lease ends.
     func advance(to record: SessionRecord) async throws -> SessionStep
 
-    /// As ``advance(to:)``, for a session that was stored when its turn came. A missing session is not created.
+    /// As ``advance(to:)``, for a session that was stored when the refresh began. A missing session is not created.
     func advanceStored(to record: SessionRecord) async throws -> SessionStep
 
-    /// Stores the newest refresh token and its answer anew, under the same number, if the session has come no further
-    /// since it was read. The session's lease ends.
+    /// Replaces the newest refresh token and its response, under the same number, if the session has not advanced since
+    /// it was read. The session's lease ends.
     ///
     /// - Parameters:
     ///   - known: the session as it was read.
-    ///   - record: the same session with another token, answer and time of the refresh.
+    ///   - record: the same session with a new token, response and time of refresh.
     func renew(_ known: SessionRecord, as record: SessionRecord) async throws -> SessionStep
 
-    /// Ends the sessions of this family or these `origin_jti`.
+    /// Ends the sessions with this family or one of these `origin_jti`.
     ///
-    /// - Returns: those of them that went on until now, as they were.
+    /// - Returns: the sessions that this call ended, as they were before.
     func end(family: [UInt8]?, originIDs: Set<String>, poolID: String, at now: Int64) async throws -> [SessionRecord]
 
     /// Ends all of a user's sessions.
     ///
-    /// - Parameter family: of one that goes on; nil: none does.
-    /// - Returns: those that went on until now, as they were.
+    /// - Parameter family: the family of the session that continues; nil if none does.
+    /// - Returns: the sessions that this call ended, as they were before.
     func endAll(subject: String, poolID: String, except family: [UInt8]?, at now: Int64) async throws
         -> [SessionRecord]
 
-    /// A user's sessions that have not been ended, oldest first: the newest ``SessionRecord/readAtMost`` of them.
+    /// A user's active sessions, oldest first: at most the newest ``SessionRecord/readAtMost``.
     func open(subject: String, poolID: String) async throws -> [SessionRecord]
 
-    /// As ``open(subject:poolID:)``, and up to ``SessionRecord/readAtMost`` that have been ended.
+    /// As ``open(subject:poolID:)``, with up to ``SessionRecord/readAtMost`` ended sessions.
     func all(subject: String, poolID: String) async throws -> [SessionRecord]
 
-    /// Forgets a user.
+    /// Deletes all records of a user.
     func forget(subject: String, poolID: String) async throws
 
-    /// Forgets sessions that nobody can have a token of, answers that nobody may ask for any more, and names that nobody
-    /// has signed in by for long.
+    /// Deletes sessions whose last token has expired, responses that may no longer be requested, and names not used to
+    /// sign in for a long time.
     ///
-    /// - Parameter now: seconds since 1970; an earlier time counts while that is not believed (``PruningClock``).
+    /// - Parameter now: seconds since 1970; while this time is not trusted, an earlier time is used (``PruningClock``).
     func removeEnded(now: Int64) async throws
 }

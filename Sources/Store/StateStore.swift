@@ -1,26 +1,28 @@
-/// One open place of a gateway's records, whichever database it is.
+/// An open store of a gateway's records, independent of the database behind it.
 package protocol StateStore: Sendable {
     var records: GatewayRecords { get }
-    /// The gateway's own keys, where several gateways share them; nil where they are in the state directory.
+    /// The gateway's own keys if several gateways share them; nil if they are in the state directory.
     var keyRings: (any KeyRingRecords)? { get }
-    /// The state of ACME, where several gateways share it; nil where it is in the state directory.
+    /// The ACME state if several gateways share it; nil if it is in the state directory.
     var acme: (any ACMERecords)? { get }
-    /// How many steps the schema has.
+    /// The number of schema steps.
     var schemaVersion: Int { get }
-    /// Why nothing can be written, by the last writes and trials; nil while all is well. Names no file and no value.
+    /// The reason why the store cannot be written, according to the last writes and trials; nil if it can. Contains no
+    /// file name and no value.
     var writeError: String? { get }
-    /// Where the database was copied to before this version changed its schema; nil where it has not.
+    /// The path of the copy made before this version changed the schema; nil if it has not.
     var copyOfOlderSchema: String? { get }
-    /// Whether several gateways share it: then it is away for all of them at once, and each serves on what it can.
+    /// Whether several gateways share the store. If so, all of them lose it at once, and each continues to serve what
+    /// it can.
     var isShared: Bool { get }
-    /// Numbers for metrics; nil where the database is no server.
+    /// Metrics of a database server; nil for other databases.
     var readings: StoreReadings? { get }
-    /// Tries whether it can be written, for ``writeError``.
+    /// Tests whether the store can be written, for ``writeError``.
     func tryWriting() async
-    /// The process has ended its service, and has answered whom it could.
+    /// Records that the process has ended its service and has answered all requests that it could.
     ///
     /// - Parameter now: seconds since 1970.
-    func endInGoodOrder(now: Int64) async throws
+    func recordCleanShutdown(now: Int64) async throws
 }
 
 extension StateStore {
@@ -34,8 +36,8 @@ extension Store: StateStore {
     package var records: GatewayRecords { GatewayRecords(self) }
     package var keyRings: (any KeyRingRecords)? { nil }
 
-    package func endInGoodOrder(now: Int64) async throws {
+    package func recordCleanShutdown(now: Int64) async throws {
         try await keepPruningClock(now: now)
-        try await LostAnswers.endInGoodOrder(self, now: now)
+        try await RetryWindows.recordCleanShutdown(self, now: now)
     }
 }

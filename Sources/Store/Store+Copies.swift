@@ -2,20 +2,20 @@ internal import FoundationEssentials
 internal import GRDB
 
 extension Store {
-    /// Copies the database as it is at one moment, while others read and write it (SQLite's backup interface, in one
-    /// step: a snapshot, which no write waits for).
+    /// Copies a snapshot of the database while others read and write it (SQLite's backup interface, in one step, which
+    /// blocks no write).
     ///
-    /// When this returns, the copy's contents outlast a loss of power; its name does once its directory is synced.
+    /// When this returns, the copy's contents survive a power loss; its name does once its directory is synced.
     ///
     /// - Parameters:
-    ///   - path: where no file is yet; one that somebody else has put there is not written to.
-    ///   - files: the files that the copy carries along, asked for when all rows have been copied; nil for none, also
-    ///     if this database is a copy that has some.
+    ///   - path: must not exist; a file that somebody else has created there is not written to.
+    ///   - files: the files to include in the copy, requested after all rows have been copied; nil for none, also if
+    ///     this database is itself a copy with files.
     package func copy(to path: String, carrying files: () throws -> [(name: String, contents: [UInt8])]?) throws {
         try Self.copy(database, to: path, carrying: files)
     }
 
-    /// As above, before there is a store.
+    /// As above, for use before there is a ``Store``.
     static func copy(
         _ database: any DatabaseWriter, to path: String,
         carrying files: () throws -> [(name: String, contents: [UInt8])]?
@@ -23,7 +23,7 @@ extension Store {
         try makeFile(at: path, exclusively: true)
         let copy = try DatabaseQueue(path: path)
         try database.backup(to: copy)
-        // One file that stands for itself.
+        // Makes the copy a single self-contained file.
         try copy.writeWithoutTransaction { database in
             try database.execute(
                 sql: "PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL; PRAGMA secure_delete = ON")
@@ -36,7 +36,7 @@ extension Store {
         try LogSync.sync(fileAt: path)
     }
 
-    /// A copy's table of files, which no running database has.
+    /// The table of files in a copy. No running database has it.
     static let fileTable = "backed_up_keys"
 
     private static func carry(_ files: [(name: String, contents: [UInt8])]?, in database: Database) throws {
@@ -50,7 +50,7 @@ extension Store {
         }
     }
 
-    /// The files that a copy carries along; none in any other database.
+    /// The files in a copy; empty for any other database.
     func carriedFiles() async throws -> [(name: String, contents: [UInt8])] {
         try await read { database in
             guard try database.tableExists(Self.fileTable) else { return [] }

@@ -1,11 +1,11 @@
 internal import GRDB
 internal import Locking
 
-/// The log of writes (SQLite, Write-Ahead Logging): its way to the disk, and into the database.
+/// The write-ahead log (SQLite, Write-Ahead Logging): syncing and checkpoints.
 extension Store {
-    /// Returns when all that was committed outlasts a loss of power. A commit alone does not in WAL mode, as GRDB sets
-    /// it up (SQLite, PRAGMA synchronous: `NORMAL`). A log that the disk has not taken once is first taken into the
-    /// database, since all that follows in it counts only together with what may be missing (SQLite, File Format, 4.4).
+    /// Returns when all committed data survives a power loss. In WAL mode, as GRDB configures it, a commit alone does
+    /// not (SQLite, PRAGMA synchronous: `NORMAL`). After a failed sync the log is first checkpointed into the database,
+    /// since everything after a lost part of the log is invalid too (SQLite, File Format, 4.4).
     func reachDisk() async throws {
         guard let log else { return }
         while true {
@@ -15,12 +15,12 @@ extension Store {
                 failuresBeforeLog.withLock { $0 = max($0, failures) }
             }
             try await log.wait()
-            // Where the turn before failed meanwhile, the one that was waited for says nothing of what is lost.
+            // If an earlier sync failed meanwhile, success of this one does not prove that the lost data was written.
             if log.failures == failures { return }
         }
     }
 
-    /// Readers of a moment are waited for, off the queue of writes. One that reads for long, such as a backup, is not.
+    /// Waits for short readers, off the write queue. A long reader, such as a backup, is not waited for.
     private func takeLogBetweenReaders() async throws {
         for _ in 1..<20 {
             do {
@@ -32,23 +32,23 @@ extension Store {
         try await takeLog()
     }
 
-    /// Takes the log of writes into the database itself, so that nothing of what was deleted is left beside it. Where
-    /// that can't be done now, as while someone reads what is older or the disk is full, the next call does it.
+    /// Checkpoints the write-ahead log into the database, so that no deleted data remains in the log. If that is
+    /// impossible now, as while a reader uses an older snapshot or the disk is full, the next call does it.
     func emptyLog() async throws {
         do {
             try await takeLog()
         } catch let error as DatabaseError {
-            // SQLite has the log reach the disk first, and is the one that is told that it did not.
+            // SQLite syncs the log first, so it is SQLite that receives the error.
             if error.resultCode == .SQLITE_IOERR { log?.noteFailure() }
         }
     }
 
-    /// - Throws: `SQLITE_BUSY` where someone reads what is older.
+    /// - Throws: `SQLITE_BUSY` if a reader uses an older snapshot.
     private func takeLog() async throws {
-        // In a task of its own: one that is cancelled would leave the connection without patience.
+        // A separate task: a cancelled one would leave the connection with a busy timeout of 0.
         try await Task {
             try await underWay { database in
-                // Nobody waits for a reader: no write could run meanwhile.
+                // The checkpoint does not wait for readers: no write could run meanwhile.
                 let patience = try Int.fetchOne(database, sql: "PRAGMA busy_timeout") ?? 0
                 try database.execute(sql: "PRAGMA busy_timeout = 0")
                 let result = Result { try database.checkpoint(.truncate) }

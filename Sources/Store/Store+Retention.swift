@@ -1,10 +1,11 @@
 internal import GRDB
 
 extension Store {
-    /// How many rows one write removes at most. Others wait for it, about a millisecond for each hundred.
+    /// The maximum number of rows that one write removes. Other writes wait for it, about a millisecond for each
+    /// hundred rows.
     static let removedAtOnce = 500
 
-    /// As ``removeInSteps(_:where:_:)`` with what is in one column.
+    /// As ``removeInSteps(_:where:_:)``, but sets one column to NULL.
     func clearInSteps(
         _ column: String, in table: String, where condition: String, _ arguments: StatementArguments = []
     ) async throws {
@@ -13,16 +14,16 @@ extension Store {
         }
     }
 
-    /// Removes rows of `table`, so many with each write that no other waits long for one.
+    /// Removes rows of `table` in batches, so that no other write waits long for one.
     ///
-    /// - Parameter condition: SQL that means the rows.
+    /// - Parameter condition: the SQL condition that selects the rows.
     func removeInSteps(
         _ table: String, where condition: String, _ arguments: StatementArguments = []
     ) async throws {
         try await inSteps(table, where: condition, arguments) { "DELETE FROM \(table) WHERE \($0)" }
     }
 
-    /// - Parameter sql: changes the rows that are meant, so that they are meant no more.
+    /// - Parameter sql: changes the selected rows so that the condition no longer selects them.
     private func inSteps(
         _ table: String, where condition: String, _ arguments: StatementArguments,
         _ sql: @escaping @Sendable (_ meant: String) -> String
@@ -30,7 +31,7 @@ extension Store {
         var changed = 0
         repeat {
             changed = try await write { database in
-                // By the key's columns: tables without rowid have no other name for a row.
+                // Rows are identified by their key columns: tables without rowid have no other identifier.
                 let key = try database.primaryKey(table).columns.joined(separator: ", ")
                 try database.execute(
                     sql: sql(

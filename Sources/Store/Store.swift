@@ -3,12 +3,12 @@ internal import Glibc
 internal import Locking
 internal import Telemetry
 
-/// One SQLite database: opened, brought to the current schema, and shared by any number of tasks.
+/// One SQLite database: opened, migrated to the current schema, and shared by any number of tasks.
 ///
-/// A file is kept in WAL mode, so that readers never wait for the writer; `:memory:` is for tests. Reads and writes run
-/// on GRDB's own queues, never on the caller's thread.
+/// A file is in WAL mode, so that readers never wait for the writer; `:memory:` is for tests. Reads and writes run on
+/// GRDB's own queues, never on the caller's thread.
 package final class Store: Sendable {
-    /// One step of the schema. Steps run once each, in order; a published step is never changed.
+    /// One schema step. Steps run once each, in order; a published step is never changed.
     package struct Migration: Sendable {
         package let name: String
         package let sql: String
@@ -19,42 +19,42 @@ package final class Store: Sendable {
         }
     }
 
-    /// The event that a returned write outlasts.
+    /// The event that a completed write survives.
     package enum Durability: Sendable {
         /// The end of the process.
         case process
-        /// The loss of power as well: the system has written it to the disk, and what was written before it.
+        /// A power loss as well: the write, and all writes before it, have been synced to the disk.
         case powerLoss
     }
 
     let database: any DatabaseWriter
-    /// Marks the file as in use, as long as this is held.
+    /// Marks the file as in use while this object exists.
     private let lock: (any Sendable)?
     private let longestQueueing: Duration
-    private let writes = Locked(WritesUnderWay(at: .now))
-    /// Nil for a database that is on no disk.
+    private let writes = Locked(WritesInProgress(at: .now))
+    /// Nil for an in-memory database.
     let log: LogSync?
-    /// How many failures of the log's way to the disk there were when it was last begun anew.
+    /// The number of log sync failures up to the last checkpoint that followed one.
     let failuresBeforeLog = Locked(0)
-    /// Nil for a database that is on no disk, or is only read.
+    /// Nil for an in-memory or read-only database.
     private let trial: WriteTrial?
-    /// Nil: every time of day is believed.
+    /// Nil: every time of day is trusted.
     let pruningClock = Locked<PruningClock?>(nil)
-    /// How many steps of the schema it has.
+    /// The number of schema steps.
     package let schemaVersion: Int
-    /// Where the database was copied to before its schema changed; nil where it has not changed.
+    /// The path of the copy made before the schema changed; nil if it has not changed.
     package let copyOfOlderSchema: String?
 
-    /// Opens the database at `path`, making it and its directory where they are missing, readable to their owner only:
-    /// what is stored includes keys and password hashes.
+    /// Opens the database at `path`. If they are missing, creates it and its directory, readable only by their owner:
+    /// the data includes keys and password hashes.
     ///
     /// - Parameters:
     ///   - patience: for how many seconds a write waits for other processes' writes.
     ///   - queueing: how long a write waits for those of its own process before it is refused.
     ///   - response: how long the disk may take to respond.
-    ///   - lock: kept for as long as the database is open.
-    ///   - sync: has a file reach the disk.
-    /// - Throws: the file system's or SQLite's error, and ``StoreError``.
+    ///   - lock: retained while the database is open.
+    ///   - sync: syncs a file to the disk.
+    /// - Throws: errors of the file system and of SQLite, and ``StoreError``.
     package init(
         path: String, migrations: [Migration], patience: Double = 3, queueing: Duration = .seconds(3),
         response: Duration = .seconds(3), keeping lock: (any Sendable)? = nil,
@@ -65,7 +65,7 @@ package final class Store: Sendable {
         var configuration = Configuration()
         configuration.foreignKeysEnabled = true
         configuration.busyMode = .timeout(patience)
-        // Deleted data is overwritten, also where SQLite was not built to do so.
+        // Deleted data is overwritten, even if that is not the default of this SQLite build.
         configuration.prepareDatabase { try $0.execute(sql: "PRAGMA secure_delete = ON") }
         if path == ":memory:" {
             database = try DatabaseQueue(configuration: configuration)
@@ -81,8 +81,7 @@ package final class Store: Sendable {
         copyOfOlderSchema = try Self.migrate(database, Self.migrator(migrations), Set(migrations.map(\.name)), copies)
     }
 
-    /// Opens a database that is there, to read it beside whoever writes it. Writing fails, and nothing is brought to
-    /// the current schema.
+    /// Opens an existing database for reading while others may write it. Writes fail, and the schema is not migrated.
     package init(reading path: String) throws {
         lock = nil
         (log, trial) = (nil, nil)
@@ -99,29 +98,29 @@ package final class Store: Sendable {
         return try DatabaseQueue(path: path, configuration: configuration)
     }
 
-    /// Closes the database; what is written to it later fails.
+    /// Closes the database; later writes fail.
     package func close() throws {
         try trial?.close()
         try database.close()
     }
 
-    /// Why nothing can be written now; nil where it can, as far as is known from the last writes and trials, and from
-    /// those under way.
+    /// The reason why the store cannot be written; nil if it can, according to the last writes and trials and those in
+    /// progress.
     package var writeError: String? {
         if let error = trial?.condition.error(now: .now) { return error }
         return isStuck ? StoreError.noResponse.description : nil
     }
 
-    /// Whether no write has ended for as long as one waits for others.
+    /// Whether no write has completed for as long as a write waits for others.
     private var isStuck: Bool { writes.withLock { $0.areStuck(at: .now, for: longestQueueing) } }
 
-    /// Tries whether the database can be written, for a bounded time, beside the queue of writes. The result is at
-    /// ``writeError``.
+    /// Tests whether the database can be written, for a limited time and outside the write queue. ``writeError`` has
+    /// the result.
     package func tryWriting() async {
         await trial?.run { [self] in try await reachDisk() }
     }
 
-    /// Makes a span of `body` where the task is traced, the wait for other writes included.
+    /// Creates a span for `body` if the task is traced. It includes the wait for other writes.
     private static func traced<Value: Sendable>(
         _ operation: String, _ body: @Sendable () async throws -> Value
     ) async throws -> Value {
@@ -138,14 +137,14 @@ package final class Store: Sendable {
         try await Self.traced("read") { [database] in try await database.read(body) }
     }
 
-    /// Runs `body` as one transaction; writers run one after another, in the order they came. An error thrown by `body`
-    /// undoes it, as does one of the disk.
+    /// Runs `body` as one transaction. Writers run one after another, in the order of arrival. An error of `body` or of
+    /// the disk rolls the transaction back.
     ///
-    /// - Parameter durability: what the write outlasts once this has returned. Waiting for the disk keeps no other
-    ///   write from running. Where the disk fails, this throws, and the write outlasts the process at most.
-    /// - Throws: also ``StoreError/waitedTooLong``, when those before it took that long. Behind one that hangs, those
-    ///   that come later are refused at once, so that no work gathers; those that wait already are refused when it ends.
-    ///   ``StoreError/noResponse`` when the disk has not responded for too long.
+    /// - Parameter durability: the event that the write survives once this has returned. Waiting for the disk blocks no
+    ///   other write. If syncing to the disk fails, this throws, and the write survives the end of the process at most.
+    /// - Throws: also ``StoreError/waitedTooLong`` if the preceding writes took too long. Behind a write that hangs,
+    ///   new ones are refused at once, so that no backlog builds up; those already waiting are refused when it ends.
+    ///   ``StoreError/noResponse`` if the disk has not responded in time.
     package func write<Value: Sendable>(
         outlasting durability: Durability = .process, _ body: @escaping @Sendable (Database) throws -> Value
     ) async throws -> Value {
@@ -166,7 +165,7 @@ package final class Store: Sendable {
         }
     }
 
-    /// Runs `body` on the connection that writes, and has others know of it.
+    /// Runs `body` on the writing connection and counts it in ``writes``.
     func underWay<Value: Sendable>(
         _ body: @escaping @Sendable (Database) throws -> Value
     ) async throws -> Value {
@@ -175,7 +174,7 @@ package final class Store: Sendable {
         return try await database.writeWithoutTransaction(body)
     }
 
-    /// As GRDB's `inTransaction`, which compiles its own statements anew each time.
+    /// As GRDB's `inTransaction`, which does not cache its statements.
     static func transaction<Value>(_ database: Database, _ body: (Database) throws -> Value) throws -> Value {
         try database.cachedStatement(sql: "BEGIN IMMEDIATE TRANSACTION").execute()
         do {
@@ -183,41 +182,41 @@ package final class Store: Sendable {
             try database.cachedStatement(sql: "COMMIT TRANSACTION").execute()
             return value
         } catch {
-            // The first error says what happened. SQLite may have undone the transaction by itself.
+            // The first error has the cause. SQLite may already have rolled the transaction back.
             if database.isInsideTransaction { try? database.rollback() }
             throw error
         }
     }
 
-    /// Runs `body`, which reads a few rows by their keys: on the connection that writes, unless writes are stuck. That
-    /// one has its statements and pages at hand and is one step away, and a connection that only reads costs several
-    /// times as much processor time. Other writes may come between two statements.
+    /// Runs `body`, which reads a few rows by key, on the writing connection unless writes are stuck. That connection
+    /// has its statements and pages cached and needs one hop; a read-only connection costs several times as much CPU
+    /// time. Other writes may run between two statements.
     func lookUp<Value: Sendable>(_ body: @escaping @Sendable (Database) throws -> Value) async throws -> Value {
         guard !writes.withLock({ $0.areStuck(at: .now) }) else { return try await read(body) }
         return try await Self.traced("read") { [database] in try await database.writeWithoutTransaction(body) }
     }
 
-    /// As ``write(outlasting:_:)`` for the time before there are tasks. Blocks the calling thread.
+    /// As ``write(outlasting:_:)``, for use before there are tasks. Blocks the calling thread.
     package func writeBlocking<Value>(_ body: (Database) throws -> Value) throws -> Value {
         try database.write(body)
     }
 
-    /// As ``read(_:)`` for the time before there are tasks. Blocks the calling thread.
+    /// As ``read(_:)``, for use before there are tasks. Blocks the calling thread.
     func readBlocking<Value>(_ body: (Database) throws -> Value) throws -> Value {
         try database.read(body)
     }
 
-    /// A number that differs after any other process, or another ``Store``, has changed the database. Numbers of two
+    /// A number that changes when another process, or another ``Store``, has changed the database. Numbers of two
     /// stores cannot be compared.
     package func foreignChanges() async throws -> Int64 {
-        // On the one connection that writes, whose own commits do not change it (SQLite, PRAGMA data_version).
+        // Read on the one writing connection, whose own commits do not change it (SQLite, PRAGMA data_version).
         try await database.writeWithoutTransaction { database in
             try Int64.fetchOne(database, sql: "PRAGMA data_version") ?? 0
         }
     }
 
-    /// - Parameter copies: nil for a database that is on no disk.
-    /// - Returns: where the database was copied to before.
+    /// - Parameter copies: nil for an in-memory database.
+    /// - Returns: the path of the copy made before the migration.
     private static func migrate(
         _ database: any DatabaseWriter, _ migrator: DatabaseMigrator, _ known: Set<String>, _ copies: SchemaCopies?
     ) throws -> String? {
@@ -230,7 +229,7 @@ package final class Store: Sendable {
             return steps
         }
         guard try knownSteps() != known else {
-            // A version that has all its steps goes on, wherever a change to a newer one was stopped.
+            // A version whose steps are all present continues, even if a change to a newer schema was interrupted.
             if let copies, copies.hasBegunChange {
                 try copies.alone { change in if try knownSteps() == known { try change.end() } }
             }
@@ -241,7 +240,7 @@ package final class Store: Sendable {
             return nil
         }
         return try copies.alone { change in
-            // Of several that start at once the first has done it.
+            // If several processes start at once, the first one migrates.
             let steps = try knownSteps()
             guard !steps.isEmpty, steps != known else {
                 try migrator.migrate(database)
@@ -272,17 +271,17 @@ package final class Store: Sendable {
         return migrator
     }
 
-    /// Makes an empty file, and its directory, where they are missing, for their owner only from the first moment,
-    /// whatever the umask. SQLite gives the files beside the database (`-wal`, `-shm`) the database's own permissions, and
-    /// where root makes them its owner.
+    /// Creates an empty file, and its directory, if they are missing, accessible only to their owner from the start,
+    /// whatever the umask. SQLite gives the files beside the database (`-wal`, `-shm`) the database's permissions and,
+    /// if root creates them, its owner.
     ///
-    /// - Parameter exclusively: whether a file that is there already is an error.
+    /// - Parameter exclusively: whether an existing file is an error.
     static func makeFile(at path: String, exclusively: Bool = false) throws {
         let directory = path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) }
         if let directory { try makeDirectory(directory) }
         let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
-            // Made by another process in between.
+            // Created by another process meanwhile.
             if errno == EEXIST, !exclusively { return }
             throw DatabaseError(resultCode: .SQLITE_CANTOPEN, message: "can't make \(path)")
         }

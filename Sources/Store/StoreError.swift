@@ -1,22 +1,22 @@
 internal import GRDB
 
-/// Why a database can't be used, besides what SQLite says.
+/// Errors of a database other than SQLite's own.
 package enum StoreError: Error, Equatable, CustomStringConvertible {
-    /// It has steps of the schema that this version doesn't know. The copy is one from before them.
+    /// It has schema steps unknown to this version. `copy` is the path of one from before them.
     case newerSchema([String], copy: String? = nil)
-    /// It could not be copied before its schema changed, and has not changed: the path of the copy, and why.
+    /// It could not be copied before its schema changed, and has not changed: the path of the copy, and the reason.
     case notCopied(String, String)
-    /// Its schema could not be changed, or not as a whole: the path of the copy from before, and why.
+    /// Its schema could not be changed, or not completely: the path of the copy from before, and the reason.
     case notMigrated(String?, String)
-    /// The writes before this one took too long.
+    /// The preceding writes took too long.
     case waitedTooLong
-    /// The disk has not responded for too long. It may take what was written all the same.
+    /// The disk has not responded in time. The data may still be written.
     case noResponse
-    /// The database's file was removed, or another one is in its place.
+    /// The database file was removed or replaced.
     case fileIsGone
-    /// A row that was there a moment ago, and has been removed meanwhile.
+    /// A row was removed between two statements.
     case rowVanished
-    /// A copy isn't whole.
+    /// A copy is damaged.
     case damaged([String])
 
     package var description: String {
@@ -40,10 +40,10 @@ package enum StoreError: Error, Equatable, CustomStringConvertible {
 }
 
 extension StoreError {
-    /// The text of a store's error for an operator, without the SQL that met it.
+    /// The text of a store's error for an operator, without the failed SQL.
     package static func words(_ error: any Error) -> String {
         guard let error = error as? DatabaseError else { return "\(error)" }
-        // A rollback behind a failure replaces SQLite's words for it.
+        // A rollback after a failure replaces SQLite's message.
         let reason =
             (error.message?.utf8.elementsEqual("not an error".utf8) == true
                 ? DatabaseError(resultCode: error.extendedResultCode).message : error.message) ?? "no reason is given"

@@ -1,22 +1,22 @@
-/// Numbers of a database that is a server, for metrics.
+/// Metrics of a database server.
 package struct StoreReadings: Sendable {
-    /// Connections that are there, and those of them that nobody uses.
+    /// Open connections, and how many of them are idle.
     package var open: Int
     package var idle: Int
     package var connecting: Int
     /// Callers that wait for a connection.
     package var waiting: Int
-    /// How many connections were made, and how many could not be, since the start.
+    /// Connections opened, and failed attempts, since the start.
     package var made: Int
     package var failed: Int
-    /// The limits of ``durations`` in seconds.
+    /// The histogram bounds of ``durations``, in seconds.
     package var limits: [Double]
-    /// How many statements took at most as long as each limit, and longer than the one before; the last number is of
-    /// those that took longer.
+    /// The number of statements in each bucket: at most as long as its bound and longer than the previous one. The last
+    /// number counts statements longer than all bounds.
     package var durations: [Int]
-    /// Seconds of all statements.
+    /// The total duration of all statements, in seconds.
     package var total: Double
-    /// Failed statements by their cause, each cause once.
+    /// Failed statements by cause; each cause occurs once.
     package var errors: [(cause: String, count: Int)]
 
     package init(

@@ -1,22 +1,22 @@
 internal import GRDB
 
-/// The findings of a look at a database.
+/// The result of checking a database.
 package struct StoreReport: Sendable, Equatable {
-    /// How its schema stands to the one that this version makes.
+    /// The database's schema compared with this version's.
     package enum Schema: Sendable, Equatable {
         case current
-        /// These steps are missing; the next start takes them.
+        /// These steps are missing; the next start applies them.
         case older(missing: [String])
-        /// These are not known.
+        /// These steps are unknown.
         case newer(unknown: [String])
-        /// It is damaged so that nobody can tell.
+        /// The database is too damaged to read its schema.
         case unreadable
     }
 
     /// Errors of SQLite's integrity check, unreadable parts, and rows with dangling references; empty if all is well.
     package var errors: [String] = []
     package var schema: Schema
-    /// By the tables' names.
+    /// Rows by table name.
     package var rows: [(table: String, count: Int)] = []
 
     package init(schema: Schema) { self.schema = schema }
@@ -35,9 +35,9 @@ package struct StoreReport: Sendable, Equatable {
 }
 
 extension Store {
-    /// Looks at the whole database. Parts that cannot be read are listed as faults, and nothing is thrown.
+    /// Checks the whole database. Unreadable parts are listed as errors; nothing is thrown.
     ///
-    /// - Parameter migrations: what the schema should be.
+    /// - Parameter migrations: the expected schema.
     package func report(_ migrations: [Migration]) async -> StoreReport {
         var report = StoreReport(schema: .unreadable)
         do {

@@ -1,11 +1,11 @@
 package import Logging
 
-/// Forgets what has ended also where nothing is written that would take some of it along: sessions that nobody can have
-/// a token of, and what was used once and counts no more anyway.
+/// Removes expired records periodically, even if no write that would tidy them occurs: sessions without a valid token,
+/// and expired records of single use.
 package final class StoreUpkeep: Sendable {
-    /// How often it is kept how far the clock is.
+    /// The interval at which the clock's reading is stored.
     private static let interval = Duration.seconds(60)
-    /// How many intervals pass between two looks for what has ended.
+    /// The number of intervals between two removals.
     private static let roundsOfRemoval = 10
 
     private let records: GatewayRecords
@@ -19,7 +19,7 @@ package final class StoreUpkeep: Sendable {
         self.now = now
     }
 
-    /// - Throws: the first error. The failure of one table keeps no other from its turn.
+    /// - Throws: the first error. A failure with one table does not stop the others.
     func removeEnded() async throws {
         let (records, now) = (records, now())
         let removals: [() async throws -> Void] = [
@@ -36,7 +36,7 @@ package final class StoreUpkeep: Sendable {
         if let failure { throw failure }
     }
 
-    /// Until cancelled; at first at once, since what ended while nothing ran is there as well.
+    /// Runs until cancelled. The first removal is immediate, for records that expired while no process ran.
     package func run() async {
         var rounds = 0
         while !Task.isCancelled {

@@ -2,8 +2,7 @@ internal import Clocks
 internal import Locking
 package import Logging
 
-/// Finds out all the time whether the store can be written, so that readiness tells it without asking, and says in the
-/// log when that changes.
+/// Continuously tests whether the store can be written, so that readiness checks need no query, and logs changes.
 package final class StoreWatch: Sendable {
     private static let interval = Duration.seconds(2)
 
@@ -16,12 +15,12 @@ package final class StoreWatch: Sendable {
         self.logger = logger
     }
 
-    /// When it was first found that the store cannot be written, in seconds since 1970; nil while it can.
+    /// When the store was first found unwritable, in seconds since 1970; nil if it can be written.
     package var failingSince: Int64? { since.withLock { $0 } }
 
-    /// Until cancelled.
+    /// Runs until cancelled.
     package func run() async {
-        // Beside the trials, since one may hang.
+        // Separate from the trials, since one may hang.
         async let reports: Void = Self.repeatUntilCancelled { self.report() }
         await Self.repeatUntilCancelled {
             await self.store.tryWriting()

@@ -28,7 +28,7 @@ package struct StoredSessions: SessionRecords {
                 CREATE INDEX sessions_by_end ON sessions (ends_at);
                 CREATE INDEX sessions_by_answer ON sessions (refreshed_at) WHERE answer IS NOT NULL;
                 """),
-        // An earlier flag of 1 becomes a time that is long past.
+        // An earlier flag of 1 becomes a time in the distant past.
         Store.Migration(
             name: "sessions-2", sql: "ALTER TABLE sessions RENAME COLUMN answer_may_be_lost TO retry_until"),
         Store.Migration(name: "sessions-3", sql: SessionDevice.migration("sessions")),
@@ -38,7 +38,7 @@ package struct StoredSessions: SessionRecords {
         accountNames, StoredDirectSessions.migration,
     ]
 
-    /// The most rows of each kind that one write tidies, so that no write takes long.
+    /// The maximum number of rows of each kind that one write tidies, so that no write takes long.
     private static let tidiedAtOnce = 8
 
     let store: Store
@@ -82,7 +82,7 @@ package struct StoredSessions: SessionRecords {
         }
     }
 
-    /// - Parameter write: returns whether the record is the session's now.
+    /// - Parameter write: returns whether the record is now the session's.
     private func advance(
         to record: SessionRecord, _ write: @escaping @Sendable (Database) throws -> Bool
     ) async throws -> SessionStep {
@@ -177,7 +177,8 @@ package struct StoredSessions: SessionRecords {
             try await store.removeInSteps(table, where: "ends_at <= ?", [store.pruningTime(now)])
         }
         try await store.clearInSteps(
-            "answer", in: "sessions", where: LostAnswers.closedCondition, LostAnswers.closedArguments(store, now: now))
+            "answer", in: "sessions", where: RetryWindows.closedCondition, RetryWindows.closedArguments(store, now: now)
+        )
     }
 
     // MARK: Statements
@@ -188,16 +189,16 @@ package struct StoredSessions: SessionRecords {
         ).map(SessionRecord.init)
     }
 
-    /// A session that goes on, and has not come as far as the record that is put.
+    /// The session is active and its generation is lower than the new record's.
     private static let isBehind = "sessions.generation < excluded.generation AND sessions.ended_at IS NULL"
 
-    /// Inserts a record, or brings the stored one to its token. The data about the sign-in itself stays unchanged.
+    /// Inserts a record, or advances the stored one to its token. The data about the sign-in itself stays unchanged.
     ///
-    /// The one statement decides and writes: of several writers who put the same step, one gets true, whatever the
-    /// database lets them do at the same time.
+    /// One statement both decides and writes: of several writers of the same step, one gets true, whatever the database
+    /// allows concurrently.
     ///
-    /// - Parameter condition: of the stored record, for it to be changed.
-    /// - Returns: whether the record is the session's now.
+    /// - Parameter condition: the condition on the stored record for the update.
+    /// - Returns: whether the record is now the session's.
     private static func put(_ record: SessionRecord, where condition: String, in database: Database) throws -> Bool {
         let statement = try database.cachedStatement(
             sql: """
@@ -220,8 +221,8 @@ package struct StoredSessions: SessionRecords {
         return try Int64.fetchOne(statement, arguments: values + record.device.values) != nil
     }
 
-    /// As ``put(_:where:in:)``, for a session that may be new: the user's oldest ones end, where too many go on. Nobody
-    /// hears of them, and their tokens are not needed any more.
+    /// As ``put(_:where:in:)``, for a session that may be new: ends the user's oldest sessions if too many are active.
+    /// These ends are not reported, and their tokens are deleted.
     private static func putNew(_ record: SessionRecord, where condition: String, in database: Database) throws -> Bool {
         guard try put(record, where: condition, in: database) else { return false }
         try database.cachedStatement(
@@ -240,7 +241,7 @@ package struct StoredSessions: SessionRecords {
 
     /// Ends sessions. The first statement decides which: no session is returned to two callers.
     ///
-    /// The tokens go with the sessions: what is left says when there was one.
+    /// The tokens are deleted; the rows remain as a record of the sessions.
     private static func end(
         _ database: Database, _ condition: String, _ arguments: StatementArguments, poolID: String, at now: Int64
     ) throws -> [SessionRecord] {
@@ -261,7 +262,7 @@ package struct StoredSessions: SessionRecords {
         }
     }
 
-    /// Forgets sessions that nobody can have a token of, and answers that nobody may ask for any more.
+    /// Deletes sessions whose last token has expired, and responses that may no longer be requested.
     private static func tidy(_ database: Database, pruning: Int64) throws {
         try database.cachedStatement(
             sql: """
@@ -274,7 +275,7 @@ package struct StoredSessions: SessionRecords {
                     SELECT family FROM sessions
                     WHERE answer IS NOT NULL AND refreshed_at < ? AND retry_until < ? LIMIT ?)
                 """
-        ).execute(arguments: [pruning - LostAnswers.window, pruning, tidiedAtOnce])
+        ).execute(arguments: [pruning - RetryWindows.window, pruning, tidiedAtOnce])
     }
 }
 

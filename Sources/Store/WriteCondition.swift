@@ -1,22 +1,22 @@
 internal import GRDB
 internal import Locking
 
-/// Whether a database takes writes, as the last ones tell.
+/// Whether a database accepts writes, according to the last ones.
 ///
-/// A write that fails for the database's sake says at once that it does not. That it does again only a trial says,
-/// which writes like them: what a full disk refuses to one it may still take from another.
+/// A write that fails because of the database shows at once that it does not. Only a trial, which writes in the same
+/// way, shows that it does again: a full disk may refuse one write and accept another.
 final class WriteCondition: Sendable {
     private struct State {
         var error: String?
         var trialBegan: ContinuousClock.Instant?
     }
 
-    /// After how long a trial that has not ended has failed. SQLite's own waiting ends before.
+    /// The time after which a trial that has not ended counts as failed. SQLite's own busy timeout is shorter.
     static let longestTrial = Duration.seconds(3)
 
     private let state = Locked(State())
 
-    /// Why nothing can be written; names no file.
+    /// The reason why nothing can be written; contains no file name.
     func error(now: ContinuousClock.Instant) -> String? {
         state.withLock { state in
             if let error = state.error { return error }
@@ -30,7 +30,7 @@ final class WriteCondition: Sendable {
         state.withLock { $0.error = error }
     }
 
-    /// - Returns: whether it failed last, so that the trial is to write as well.
+    /// - Returns: whether the last write failed, so that the trial must write as well.
     func trialBegins(now: ContinuousClock.Instant) -> Bool {
         state.withLock {
             $0.trialBegan = now
@@ -38,7 +38,7 @@ final class WriteCondition: Sendable {
         }
     }
 
-    /// - Parameter hasWritten: what was not written to says nothing of an earlier failure.
+    /// - Parameter hasWritten: a trial that did not write does not clear an earlier failure.
     func trialSucceeded(hasWritten: Bool) {
         state.withLock {
             $0.trialBegan = nil
@@ -53,7 +53,7 @@ final class WriteCondition: Sendable {
         }
     }
 
-    /// Nil for what is the fault of what was written, or of nobody.
+    /// Nil if the error does not show that the database cannot be written, such as one caused by the data.
     private static func error(_ error: any Error) -> String? {
         switch error {
         case let error as DatabaseError where ofDatabase.contains(error.resultCode):

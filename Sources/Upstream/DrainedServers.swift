@@ -1,7 +1,7 @@
 internal import Encoding
 internal import Locking
 
-/// The servers of upstreams that an operator has taken out, by their names: they stay so through reloads.
+/// The servers that an operator has drained, by upstream and server name. They stay drained across reloads.
 package final class DrainedServers: Sendable {
     struct Key: Hashable {
         @Exact var upstream: String
@@ -12,7 +12,7 @@ package final class DrainedServers: Sendable {
 
     package init() {}
 
-    /// All of them, in no order.
+    /// All drained servers, in no particular order.
     package var names: [(upstream: String, server: String)] {
         keys.withLock { keys in keys.map { ($0.upstream, $0.server) } }
     }

@@ -3,31 +3,32 @@ internal import HTTPTypes
 package import NIOCore
 package import Pipeline
 
-/// A request as the backend gets it: its head in wire form and what is to follow. Only a ``Pipeline/Permit`` makes one.
+/// A request as sent to the backend: its head in wire format, and the framing of its body. Only a ``Pipeline/Permit``
+/// can create one.
 package struct ForwardedRequest {
-    /// Request line and fields, ready to be sent, and sent again for a retry.
+    /// The request line and fields in wire format, kept for retries.
     private(set) var head: ByteBuffer
     let framing: BodyFraming
     let isHead: Bool
-    /// RFC 9110 §9.2.2.
+    /// Whether the method is idempotent (RFC 9110 §9.2.2).
     let isIdempotent: Bool
-    /// The client said that it takes a response's trailers.
+    /// Whether the client accepts trailers in the response.
     let takesTrailers: Bool
-    /// The key that the response to an upgrade must match; nil if no upgrade is asked for.
+    /// The key that the response to an upgrade must match; nil if no upgrade is requested.
     let webSocketKey: String?
 
     /// - Parameters:
-    ///   - framing: `none`, `length` or `chunked`, by what the client sends.
-    ///   - upstream: whose first server's host the request names where the client names none (HTTP/1.0).
-    ///   - webSocketKey: asks the backend to make a WebSocket of the connection, which the permit must allow.
-    ///   - buffer: what to write into; its contents are of no more use.
+    ///   - framing: `none`, `length` or `chunked`, according to the client's request.
+    ///   - upstream: its first server's host is the authority if the client named none (HTTP/1.0).
+    ///   - webSocketKey: requests a WebSocket from the backend; ignored unless the permit allows it.
+    ///   - buffer: the buffer for the head; its contents are overwritten.
     package init(
         _ permit: borrowing Permit, framing: BodyFraming, upstream: @autoclosure () -> UpstreamSettings,
         webSocketKey: String? = nil, buffer: consuming ByteBuffer = ByteBuffer()
     ) {
         self.framing = framing
         self.webSocketKey = permit.isWebSocket ? webSocketKey : nil
-        // RFC 8441 §5: what is an extended CONNECT over HTTP/2 is a GET over HTTP/1.1.
+        // RFC 8441 §5: an extended CONNECT over HTTP/2 becomes a GET over HTTP/1.1.
         let method = permit.isWebSocket ? .get : permit.request.method
         self.isHead = method == .head
         self.isIdempotent =
@@ -41,13 +42,13 @@ package struct ForwardedRequest {
         self.head = buffer
     }
 
-    /// The same for all requests for one path, whatever their methods and queries.
+    /// A hash of the request's path, independent of the method and query.
     var pathHash: UInt64 {
         let target = head.readableBytesView.drop { $0 != UInt8(ascii: " ") }.dropFirst()
         return StableHash.of(target.prefix { $0 != UInt8(ascii: " ") && $0 != UInt8(ascii: "?") })
     }
 
-    /// Takes the head out, which is not to be sent again.
+    /// Removes and returns the head, which will not be sent again.
     mutating func takeHead() -> ByteBuffer {
         let spent = head
         head = ByteBuffer()
@@ -73,12 +74,12 @@ package struct ForwardedRequest {
         for field in permit.request.headerFields {
             if permit.passes(field) {
                 head.writeFieldLine(field)
-                // RFC 9110 §10.1.4: it has no parameters.
+                // RFC 9110 §10.1.4: `trailers` has no parameters.
             } else if field.name == .te, webSocketKey == nil, field.value.lists("trailers") {
                 takesTrailers = true
             }
         }
-        // RFC 9110 §10.1.4: TE is for one connection, and says so.
+        // RFC 9110 §10.1.4: TE applies to one connection, and must be listed in `Connection`.
         if takesTrailers { head.writeStaticString("TE: trailers\r\nConnection: TE\r\n") }
         if let webSocketKey {
             head.writeStaticString("Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: ")
@@ -93,7 +94,7 @@ package struct ForwardedRequest {
         case .chunked:
             head.writeStaticString("Transfer-Encoding: chunked\r\n")
         case .none:
-            // RFC 9110 §8.6: a method that expects content says that there is none.
+            // RFC 9110 §8.6: for a method that expects content, send `Content-Length: 0`.
             if expectsContent(method) { head.writeStaticString("Content-Length: 0\r\n") }
         case .untilClose:
             break

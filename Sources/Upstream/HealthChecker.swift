@@ -1,7 +1,7 @@
 internal import HTTPClient
 internal import Pipeline
 
-/// Asks one server again and again whether it is well, and tells when that has changed.
+/// Checks the health of one server periodically, and reports changes.
 struct HealthChecker: Sendable {
     private let url: String
     private let settings: HealthCheckSettings
@@ -14,15 +14,15 @@ struct HealthChecker: Sendable {
     /// The outcome of one check.
     struct Outcome: Sendable, Equatable {
         var isGood: Bool
-        /// The status, or why there was no answer.
+        /// The status, or the reason for a missing response.
         var text: String
     }
 
     /// - Parameters:
-    ///   - wasHealthy: what is known of the server already.
-    ///   - fetcher: reaches the server as carried requests do.
+    ///   - wasHealthy: the server's last known state.
+    ///   - fetcher: a fetcher that reaches the server in the same way as proxied requests.
     ///   - checked: called after each check.
-    ///   - publish: called when the server has become unhealthy or healthy again, with the check that decided it.
+    ///   - publish: called when the server becomes unhealthy or healthy again, with the check that caused the change.
     init(
         server: UpstreamServer, settings: HealthCheckSettings, wasHealthy: Bool = true, fetcher: any Fetcher,
         sleep: @escaping @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) },
@@ -38,7 +38,7 @@ struct HealthChecker: Sendable {
         self.publish = publish
     }
 
-    /// Returns when its task is cancelled.
+    /// Runs the checks until its task is cancelled.
     func run() async {
         var state = HealthState(
             healthyAfter: settings.healthyAfter, unhealthyAfter: settings.unhealthyAfter, isHealthy: wasHealthy)
@@ -52,8 +52,8 @@ struct HealthChecker: Sendable {
     }
 
     private func check() async -> Outcome {
-        // On a kept connection a name that has moved would be asked at its old address for ever, and whether new
-        // connections are taken would not be known.
+        // A reused connection would keep checking the old address of a name that has moved, and would not show whether
+        // the server accepts new connections.
         let request = FetchRequest(
             url: url, headers: [(name: "User-Agent", value: "gatehouse-health")], deadline: settings.timeout,
             needsWholeBody: false, connectsAfresh: true)

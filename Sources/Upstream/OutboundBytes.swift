@@ -1,24 +1,23 @@
 internal import HTTP1
 internal import NIOCore
 
-/// The part of a request that is still to be sent: its head, and behind it the body as it comes, framed (RFC 9112 §6,
-/// §7.1).
+/// The unsent bytes of a request: its head, followed by the framed body as it arrives (RFC 9112 §6, §7.1).
 struct OutboundBytes {
     private let framing: BodyFraming
-    /// Bytes that have come and are not sent yet, with those of ``later`` behind them.
+    /// The first unsent bytes; those of ``later`` follow.
     private(set) var waiting: ByteBuffer
-    /// Parts of a body of known length. Large ones are as they came, and share the memory of what was received with them;
-    /// small ones are copied together, since TLS makes a record of each buffer.
+    /// Parts of a body of known length. Large ones share the memory of the received buffers. Small ones are copied
+    /// together, since TLS makes a record of each buffer.
     private(set) var later: [ByteBuffer] = []
     private var laterBytes = 0
-    /// Whether the last of them is a copy, to which more can be added.
+    /// Whether the last part is a copy, to which more can be appended.
     private var lastIsCopy = false
-    /// Whether no other memory than its own is held.
+    /// Whether all unsent bytes are copies that retain no received buffer.
     private var isKept = false
-    /// Whether nothing more comes.
+    /// Whether nothing more is appended.
     private(set) var isComplete: Bool
 
-    /// As many bytes wait for the end of a turn.
+    /// The number of bytes from which the request is flushed before the end of the turn.
     private static let most = 64 << 10
     private static let leastShared = 1 << 10
 
@@ -30,13 +29,13 @@ struct OutboundBytes {
 
     var isEmpty: Bool { waiting.readableBytes == 0 }
 
-    /// Whether it should leave before more is taken.
+    /// Whether the bytes should be sent before more are appended.
     var isMuch: Bool { waiting.readableBytes + laterBytes >= Self.most }
 
-    /// Nothing is left to send, now or later.
+    /// Whether nothing is left to send, now or later.
     var isAllSent: Bool { isComplete && isEmpty }
 
-    /// Takes a part of the body.
+    /// Appends a part of the body.
     mutating func append(_ body: ByteBuffer) {
         isKept = framing == .chunked
         if framing == .chunked {
@@ -63,7 +62,7 @@ struct OutboundBytes {
         later[later.count - 1].writeImmutableBuffer(body)
     }
 
-    /// Else what is written behind it would make one buffer of the whole body.
+    /// Discards sent bytes; otherwise appending would collect the whole body in one buffer.
     private mutating func forgetWhatIsSent() {
         if isEmpty {
             waiting.clear()
@@ -72,13 +71,13 @@ struct OutboundBytes {
         }
     }
 
-    /// The body ends here.
+    /// Ends the body.
     mutating func end() {
         if framing == .chunked { waiting.writeStaticString("0\r\n\r\n") }
         isComplete = true
     }
 
-    /// So many of the waiting bytes have left.
+    /// Removes sent bytes from the front.
     mutating func sent(_ count: Int) {
         var count = count
         var gone = 0
@@ -90,11 +89,11 @@ struct OutboundBytes {
         }
         later.removeFirst(gone)
         waiting.moveReaderIndex(forwardBy: count)
-        // Whoever received it may use its memory again.
+        // Releases the received buffer for reuse.
         if isEmpty, framing != .chunked { waiting = ByteBuffer() }
     }
 
-    /// Copies the bytes that are left, because they wait for a slow backend: they keep nothing of what came with them.
+    /// Copies the unsent bytes, because they wait for a slow backend, and releases the received buffers.
     mutating func keep() {
         guard !isKept else { return }
         isKept = true
@@ -104,12 +103,12 @@ struct OutboundBytes {
         (waiting, later, laterBytes) = (kept, [], 0)
     }
 
-    /// The request is over, so that its buffer may serve the next.
+    /// Releases all buffers at the end of the request, so that they can be reused.
     mutating func drop() {
         (waiting, later, laterBytes) = (ByteBuffer(), [], 0)
     }
 
-    /// The bytes that follow are no body. They end when the client ends them.
+    /// Switches to a tunnel: the bytes that follow are not a body, and end when the client ends them.
     mutating func becomeTunnel() {
         isComplete = false
     }

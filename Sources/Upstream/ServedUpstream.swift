@@ -1,12 +1,12 @@
 package import Pipeline
 internal import Synchronization
 
-/// An upstream for as long as its settings stay as they are: through reloads that leave them alone it keeps its pools.
+/// An upstream with unchanged settings. Its pools survive reloads that do not change its settings.
 package struct ServedUpstream: Sendable {
-    /// No two of a process share it.
+    /// A number that is unique within the process.
     package let number: UInt64
     package let settings: UpstreamSettings
-    /// The servers that health checks had found unwell already when it was made.
+    /// The indices of servers that were already known to be unhealthy when this value was created.
     package let knownUnhealthy: [Int]
 
     package init(number: UInt64, settings: UpstreamSettings, knownUnhealthy: [Int]) {
@@ -16,7 +16,7 @@ package struct ServedUpstream: Sendable {
     }
 }
 
-/// Numbers for ``ServedUpstream/number``.
+/// The generator of ``ServedUpstream/number``.
 package enum UpstreamNumber {
     private static let last = Atomic<UInt64>(0)
 

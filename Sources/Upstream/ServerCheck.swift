@@ -4,7 +4,7 @@ package import Logging
 package import Pipeline
 internal import Synchronization
 
-/// The health checks of one server, for as long as its upstream's settings stay as they are.
+/// The health checks of one server, as long as its upstream's settings do not change.
 package final class ServerCheck: Sendable {
     package let upstreamName: String
     package let serverName: String
@@ -24,7 +24,7 @@ package final class ServerCheck: Sendable {
             set { stored.store(newValue, ordering: .relaxed) }
         }
 
-        /// Of the last check; nil if it was good.
+        /// The error of the last check; nil if it succeeded.
         var error: String? {
             get { lastError.withLock { $0 } }
             set { lastError.withLock { $0 = newValue } }
@@ -32,8 +32,8 @@ package final class ServerCheck: Sendable {
     }
 
     /// - Parameters:
-    ///   - server: its position in the upstream's settings.
-    ///   - publish: called when the server has become unhealthy or healthy again.
+    ///   - server: the index of the server in the upstream's settings.
+    ///   - publish: called when the server becomes unhealthy or healthy again.
     package init(
         _ upstream: ServedUpstream, server: Int, _ settings: HealthCheckSettings, _ fetcher: any Fetcher,
         logger: Logger, publish: @escaping @Sendable (Bool) -> Void
@@ -67,13 +67,13 @@ package final class ServerCheck: Sendable {
 
     package var isHealthy: Bool { state.value }
 
-    /// The result of the last check; nil if it was good, or there was none.
+    /// The error of the last check; nil if it succeeded, or if there was none yet.
     package var error: String? { state.error }
 
     package func isOf(_ upstream: ServedUpstream, server: Int) -> Bool {
         self.upstream == upstream.number && self.server == server
     }
 
-    /// Returns when its task is cancelled.
+    /// Runs the checks until its task is cancelled.
     package func run() async { await checker.run() }
 }

@@ -8,7 +8,7 @@ final class ServerConnections {
     private let server: UpstreamServer
     private let settings: UpstreamSettings
     private let loop: CurlLoop
-    /// The most recently used last: it is reused first, so that those no longer needed grow old and go.
+    /// The idle connections, most recently used last. The last one is reused first, so that surplus connections expire.
     private var idle: [UpstreamConnection] = []
     private var isClosed = false
     private var reportedIdleCount = 0
@@ -22,27 +22,29 @@ final class ServerConnections {
         self.loop = loop
     }
 
-    /// Connects for an exchange, which hears how it went.
+    /// Opens a connection for an exchange, which is notified of the outcome.
     func connect(for exchange: UpstreamExchange) throws(CurlFailure) -> UpstreamConnection {
         let target = CurlTarget(url: server.url, connectTimeout: exchange.timeouts.connect, access: server.access)
         openedCount += 1
         return try UpstreamConnection(for: exchange, to: target, in: self, maximumAge: maximumAge, on: loop)
     }
 
-    /// Connections that were opened together do not all end together: up to a tenth is taken off, in turn.
+    /// The maximum age of the next connection. It varies by up to a tenth in turn, so that connections opened together
+    /// do not all end together.
     private var maximumAge: TimeAmount {
         .nanoseconds(settings.maximumAge.nanoseconds / 160 * Int64(160 - openedCount % 16))
     }
 
-    /// The exchange looks whether the connection is still good when it sends: that is later.
+    /// Removes and returns the most recently used idle connection; nil if there is none. The exchange checks the
+    /// connection later, when it sends.
     func takeIdle(for exchange: UpstreamExchange) -> UpstreamConnection? {
         guard let connection = idle.popLast() else { return nil }
         connection.reuse(for: exchange)
         return connection
     }
 
-    /// Keeps a connection whose exchange is complete for another, if nothing is left on it: bytes behind the response
-    /// would be taken for the next one's, which may be another client's.
+    /// Returns a connection to the pool after its exchange, if no bytes are left on it: bytes after the response would
+    /// be taken for the next one, possibly another client's.
     func giveBack(_ connection: UpstreamConnection) {
         let now = NIODeadline.now()
         guard idle.count < settings.maximumIdleConnections, !isClosed, now < connection.endsAt, connection.isEmpty()
@@ -59,7 +61,7 @@ final class ServerConnections {
         connection.close()
     }
 
-    /// Closes what has been idle for too long, or is too old.
+    /// Closes connections that have been idle for too long or are too old.
     func sweep(at now: NIODeadline) {
         let oldest = now - settings.keepAlive
         guard idle.contains(where: { $0.idleSince < oldest || $0.endsAt <= now }) else { return }
@@ -70,16 +72,16 @@ final class ServerConnections {
         }
     }
 
-    /// How many more are idle than when this was asked last.
+    /// Returns the change in the number of idle connections since the last call.
     func takeIdleChange() -> Int {
         defer { reportedIdleCount = idle.count }
         return idle.count - reportedIdleCount
     }
 
-    /// The server has sent bytes that no request asked for.
+    /// Counts a connection on which the server sent bytes without a request.
     func sawUnsolicitedBytes() { unsolicited += 1 }
 
-    /// On how many connections it has since this was asked last.
+    /// Returns the number of such connections since the last call.
     func takeUnsolicited() -> Int {
         defer { unsolicited = 0 }
         return unsolicited

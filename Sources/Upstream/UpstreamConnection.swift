@@ -13,14 +13,14 @@ final class UpstreamConnection: CurlConnectionDelegate {
     private let server: ServerConnections
     private var curl: CurlConnection?
     private var use: Use
-    /// Whether an exchange has already been completed on it.
+    /// Whether an exchange has already completed on this connection.
     private(set) var isReused = false
-    /// When it is not put back any more, but replaced.
+    /// The time from which the connection is no longer returned to the pool.
     let endsAt: NIODeadline
-    /// When it was last put back.
+    /// The time at which the connection was last returned to the pool.
     private(set) var idleSince = NIODeadline.uptimeNanoseconds(0)
 
-    /// Connects for `exchange`, which hears when it is up or has failed.
+    /// Connects for `exchange`, which is notified when the connection is established or has failed.
     init(
         for exchange: UpstreamExchange, to target: CurlTarget, in server: ServerConnections, maximumAge: TimeAmount,
         on loop: CurlLoop
@@ -46,18 +46,18 @@ final class UpstreamConnection: CurlConnectionDelegate {
         curl?.shutDownOutput()
     }
 
-    /// Takes it out of the pool for `exchange`.
+    /// Assigns a pooled connection to `exchange`.
     func reuse(for exchange: UpstreamExchange) {
         isReused = true
         use = .exchange(exchange)
     }
 
-    /// Whether all that was announced has been received, and it was not the end. Only TLS, or an announcement that has
-    /// not been followed to its end, costs a system call.
+    /// Returns whether no bytes are left to receive and the connection has not ended. It costs a system call only with
+    /// TLS, or if a reported event has not been processed completely.
     func isEmpty() -> Bool { isNothing(curl?.receive()) }
 
-    /// Whether nothing has come on it since its last response, neither bytes nor the end, as far as can be known
-    /// without sending. It costs a system call.
+    /// Returns whether neither bytes nor the end have arrived since the last response, as far as can be known without
+    /// sending. It costs a system call.
     func isSilent() -> Bool { isNothing(curl?.look()) }
 
     private func isNothing(_ received: CurlConnection.Received?) -> Bool {
@@ -81,7 +81,7 @@ final class UpstreamConnection: CurlConnectionDelegate {
         curl = nil
     }
 
-    /// Closes it so that the backend cannot take what it has of a request for a whole one.
+    /// Closes the connection with a reset, so that the backend cannot take a partial request for a complete one.
     func reset() {
         use = .closed
         curl?.reset()
@@ -107,7 +107,7 @@ final class UpstreamConnection: CurlConnectionDelegate {
         case .exchange(let exchange):
             exchange.connectionIsReadable()
         case .idle:
-            // Either the end, or bytes that no request asked for: of no more use both ways.
+            // The connection has ended, or bytes arrived without a request. In both cases it is unusable.
             if !isSilent() { server.discardIdle(self) }
         case .connecting, .closed:
             break

@@ -1,17 +1,18 @@
 package import NIOCore
 
-/// The request's way to the backend.
+/// The path of a request to the backend.
 extension UpstreamExchange {
-    /// Passes a part of the request's body on.
+    /// Forwards a part of the request's body.
     ///
-    /// The parts of one turn leave together, at its end at the latest: sending one byte costs as much as sending
+    /// The parts of one turn are sent together, at the latest at its end: sending one byte costs as much as sending
     /// thousands.
     ///
-    /// - Returns: whether more is wanted now; if not, ``UpstreamResponseReceiver/upstreamWantsBody()`` tells when.
+    /// - Returns: whether more is wanted now; if not, ``UpstreamResponseReceiver/upstreamWantsBody()`` is called when
+    ///   it is.
     package func send(body: ByteBuffer) -> Bool {
         guard !isDone, !outbound.isComplete else { return true }
         outbound.append(body)
-        // The connection reports when it is up, or takes bytes again.
+        // The connection reports when it is established or writable again.
         guard !isHoldingBack else { return false }
         if isUp, !outbound.isMuch {
             gather()
@@ -28,12 +29,12 @@ extension UpstreamExchange {
         pool.sendLater(self)
     }
 
-    /// The request's body is complete.
+    /// Ends the request's body.
     package func finishBody() {
         guard !isDone, !outbound.isComplete else { return }
         outbound.end()
         if !isGathering { flush() }
-        // From here on it is the first byte of the response that is waited for, also when nothing was left to send.
+        // From here on, the first byte of the response is awaited, even if nothing was left to send.
         if !isDone, isUp { setDeadline() }
     }
 
@@ -55,24 +56,25 @@ extension UpstreamExchange {
                 outbound.sent(count)
             } catch {
                 if !hasSent, connection.isReused { return takeAnotherConnection() }
-                // Bytes that the backend sent before it closed may still be there to read.
+                // Bytes that the backend sent before it closed may still be readable.
                 receiveAll()
-                // If not now, then the end is found behind it, unless it was found just now and led to a retry.
+                // If the exchange is paused or yielding, the end is detected when receiving resumes. A retry may also
+                // have begun.
                 if !isDone, !isPaused, !isYielding, self.connection === connection { lost() }
                 return
             }
         }
-        // A reused connection may take nothing from the start.
+        // A reused connection may accept no bytes at first. The deadline must be set even then.
         if isTunnel, outbound.isAllSent { connection.shutDownOutput() }
         guard progressed || patience == .distantFuture && !isTunnel else { return }
         setDeadline()
     }
 
-    package func depart() {
+    package func sendAtEndOfTurn() {
         isGathering = false
         flush()
         isHoldingBack = isHoldingBack || !outbound.isEmpty && !outbound.isComplete
-        // The client may have been held back while a connection was replaced.
+        // The client may have been paused while a connection was replaced.
         askForBody()
     }
 

@@ -3,16 +3,16 @@ internal import HTTP1
 internal import HTTPTypes
 internal import NIOCore
 
-/// The response's way from the backend.
+/// The path of a response from the backend.
 extension UpstreamExchange {
-    /// Stops taking the response until ``resume()``, because the client is slow.
+    /// Stops receiving the response until ``resume()``, because the client is slow.
     package func pause() { isPaused = true }
 
     package func resume() {
         guard isPaused else { return }
         isPaused = false
         guard !isDone, isUp else { return }
-        // The time the client took is not the backend's.
+        // The client's delay does not count against the backend.
         setDeadline()
         connectionIsReadable()
     }
@@ -25,7 +25,7 @@ extension UpstreamExchange {
         receiveAll()
     }
 
-    /// Its turn has come again.
+    /// Continues receiving in the exchange's next turn.
     func continueReceiving() {
         isYielding = false
         receiveAll()
@@ -38,7 +38,7 @@ extension UpstreamExchange {
         var receives = 0
         while !isDone, let connection, isUp {
             guard receives < receivesInTurn else {
-                receiver?.upstreamPaused()
+                receiver?.upstreamReadComplete()
                 if !isDone, !isYielding {
                     isYielding = true
                     pool.continueLater(self)
@@ -46,14 +46,14 @@ extension UpstreamExchange {
                 return
             }
             if isPaused {
-                // Bytes that wait for a slow client must at least be flushed to it; that alone may make room.
-                receiver?.upstreamPaused()
+                // Bytes that wait for a slow client must at least be flushed; that alone may make room.
+                receiver?.upstreamReadComplete()
                 guard !isPaused else { return }
                 continue
             }
             switch connection.receive() {
             case .nothingYet:
-                if !response.awaitsHead { receiver?.upstreamPaused() }
+                if !response.awaitsHead { receiver?.upstreamReadComplete() }
                 return
             case .end: return ended()
             case .failed: return lost()
@@ -78,7 +78,7 @@ extension UpstreamExchange {
         }
         guard !isDone else { return }
         response.keepRest()
-        // Interim responses and a head in dribbles gain the backend no time.
+        // Interim responses and partial heads do not extend the deadline.
         if !response.awaitsHead { setDeadline() }
     }
 
@@ -90,7 +90,7 @@ extension UpstreamExchange {
             receiver?.upstreamResponded(head)
         case .data(let data): receiver?.upstreamSent(data)
         case .end:
-            // Bytes behind the response belong to no request: whoever sent them is not to be trusted further.
+            // Bytes after the response belong to no request; their sender is not trusted further.
             if response.hasRest { server?.sawUnsolicitedBytes() }
             complete(
                 reuse: response.keepAlive && outbound.isAllSent && !response.hasRest

@@ -3,51 +3,51 @@ internal import HTTP1
 internal import NIOCore
 internal import Pipeline
 
-/// One request on its way to a backend and its response on the way back.
+/// One request to a backend and its response.
 ///
-/// Bytes go out as they come, and in as the client takes them: at most one receive, 64 KiB of the body and one more part
-/// of it are held.
-package final class UpstreamExchange: CurlDeparture {
+/// Request bytes are sent as they arrive, and response bytes are received as the client takes them. At most one
+/// receive, 64 KiB of the body and one further part of it are buffered.
+package final class UpstreamExchange: EndOfTurnSender {
     let pool: UpstreamPool
-    /// Let go when the exchange ends, which breaks the cycle with its owner.
+    /// The receiver of the response; nil after the end of the exchange, which breaks the retain cycle with its owner.
     private(set) var receiver: (any UpstreamResponseReceiver)?
     private(set) var request: ForwardedRequest
-    /// The subject by which this request is assigned to a server; nil if the balance does not go by subject.
+    /// The subject by which this request is assigned to a server; nil if the upstream does not balance by subject.
     let subject: String?
     let timeouts: UpstreamTimeouts
-    /// Where it is; nil while it waits, and when it has ended.
+    /// The server to which the request is assigned; nil while it is queued, and after it has ended.
     private(set) var server: ServerConnections?
-    /// The position in the settings of the server where it is or was last; nil where it never came to one.
+    /// The index, in the settings, of the current or last server; nil if the request was never assigned to one.
     package private(set) var serverNumber: Int?
     var connection: UpstreamConnection?
     var isUp = false
-    /// Whether anything of the request has left on this connection.
+    /// Whether any byte of the request has been sent on this connection.
     var hasSent = false
     var outbound: OutboundBytes
     var response: ResponseReader
     var isDone = false
-    /// The backend has switched protocols: what goes either way is no HTTP any more.
+    /// Whether the backend has switched protocols: the bytes in both directions are no longer HTTP.
     var isTunnel = false
-    /// How often it was begun again.
+    /// The number of retries.
     package private(set) var retries = 0
-    /// The client was told that no more body is wanted for now.
+    /// Whether the client has been told to pause the body.
     var isHoldingBack = false
-    /// The bytes of the request that are there leave at the end of this turn.
+    /// Whether the unsent bytes are sent at the end of this turn.
     var isGathering = false
     var isPaused = false
     var isReceiving = false
-    /// There may be more to receive, after the others' turn.
+    /// Whether receiving continues after other connections have had their turn.
     var isYielding = false
 
-    /// How often is received before it is the turn of the loop's other connections: 64 KiB each at most. Fewer where each
-    /// costs the receiver much.
+    /// The number of receives, of at most 64 KiB each, before the loop's other connections get their turn. It is lower
+    /// if each receive is expensive for the receiver.
     package var receivesInTurn = 8
 
-    /// Where this is in the pool's list, -1 when not.
+    /// The index in the pool's list of active exchanges; -1 if not in the list.
     var activeIndex = -1
-    /// When patience ends with what is awaited now.
+    /// The deadline for what is awaited now.
     var patience = NIODeadline.distantFuture
-    /// When it ends with all of it.
+    /// The deadline for the whole exchange.
     private var wholeDeadline: NIODeadline
     /// The earlier of the two.
     var deadline: NIODeadline { min(patience, wholeDeadline) }
@@ -66,7 +66,7 @@ package final class UpstreamExchange: CurlDeparture {
         self.response = ResponseReader(toHead: request.isHead, copiesLines: copiesLines)
     }
 
-    /// Whether the request can be sent a second time: an idempotent method, and nothing to send but its head.
+    /// Whether the request can be sent again: its method is idempotent and it has no body.
     var isRepeatable: Bool {
         request.framing == .none && request.isIdempotent
     }
@@ -75,12 +75,12 @@ package final class UpstreamExchange: CurlDeparture {
         outbound.isAllSent && response.awaitsHead
     }
 
-    /// Only the rest of a response is awaited.
+    /// Whether only the rest of a response is awaited.
     var isAwaitingBody: Bool {
         outbound.isAllSent && !response.awaitsHead
     }
 
-    /// Waiting for the request's remainder, for the head, or for more of the body.
+    /// Restarts the deadline for the rest of the request, the response's head, or more of its body.
     func setDeadline() {
         guard !isTunnel else { return }
         patience = .now() + (isAwaitingHead ? timeouts.firstByte : timeouts.idle)
@@ -88,9 +88,9 @@ package final class UpstreamExchange: CurlDeparture {
 
     func deadlinePassed(at now: NIODeadline) {
         if wholeDeadline <= now { return fail(.wholeTimeout) }
-        // A client that does not read is the listener's to time out.
+        // The listener enforces the timeout of a client that does not read.
         guard !isDone, !isPaused else { return }
-        // Nothing to send and not complete: it is the client that is slow.
+        // If there is nothing to send although the request is incomplete, the client is slow.
         if !outbound.isComplete && outbound.isEmpty { return }
         fail(isAwaitingHead && !response.hasBegun ? .firstByteTimeout : .idleTimeout)
     }
@@ -102,7 +102,7 @@ package final class UpstreamExchange: CurlDeparture {
         serverNumber = server.number
     }
 
-    /// - Returns: where it was; nil where it waited.
+    /// - Returns: the server to which the exchange was assigned; nil if it was queued.
     func leaveServer() -> ServerConnections? {
         server.take()
     }
@@ -122,17 +122,17 @@ package final class UpstreamExchange: CurlDeparture {
         askForBody()
     }
 
-    /// A connection that is up already. The request leaves at the end of the turn with the others of it, so that the
-    /// backend is woken once for all and not for each.
+    /// Takes an established connection. The request is sent at the end of the turn together with others, so that the
+    /// backend is woken once for all of them.
     func takes(_ connection: UpstreamConnection) {
         self.connection = connection
         isUp = true
         gather()
     }
 
-    /// Replaces a pooled connection that has ended, or on which bytes came, before the request was sent. Such bytes are
-    /// the rest of an earlier response, perhaps another client's, or a 408 (RFC 9110 §15.5.9). Nothing has left yet,
-    /// so any request may go on another connection, and no retry is spent.
+    /// Replaces a pooled connection that ended, or on which bytes arrived, before the request was sent. Such bytes are
+    /// the rest of an earlier response, possibly another client's, or a 408 (RFC 9110 §15.5.9). Nothing has been sent
+    /// yet, so any request may use another connection, and no retry is counted.
     func takeAnotherConnection() {
         connection?.close()
         connection = nil
@@ -141,26 +141,27 @@ package final class UpstreamExchange: CurlDeparture {
         pool.reconnect(self)
     }
 
-    func fail(_ fault: UpstreamFault) {
+    func fail(_ error: UpstreamError) {
         guard !isDone else { return }
         let receiver = receiver
-        if fault.isTheServers, !isTunnel, let server { pool.failed(server, self, by: fault) }
+        if error.countsAgainstServer, !isTunnel, let server { pool.failed(server, self, by: error) }
         finish(reuse: false)
-        receiver?.upstreamFailed(fault)
+        receiver?.upstreamFailed(error)
     }
 
-    /// Nothing of the request has left yet, so that any may go to another server (RFC 9110 §9.2.2).
-    func connectFailed(_ fault: UpstreamFault) {
+    /// Handles a failed connection attempt. Nothing of the request has been sent, so any request may go to another
+    /// server (RFC 9110 §9.2.2).
+    func connectFailed(_ error: UpstreamError) {
         guard !isDone else { return }
         connection = nil
-        guard retries < Self.maximumRetries, pool.moveElsewhere(self, because: fault) else { return fail(fault) }
+        guard retries < Self.maximumRetries, pool.moveElsewhere(self, because: error) else { return fail(error) }
         retries += 1
         pool.restart(self)
     }
 
-    /// The connection ended too early. A reused one may have been closed by the backend just when the request
-    /// was sent, and a new one by a server that is going: what can be repeated is repeated once, on a new connection,
-    /// where the server has just been asked on one, at another server (RFC 9110 §9.2.2, RFC 9112 §9.3.1).
+    /// Handles a connection that ended too early. The backend may have closed a reused one just when the request was
+    /// sent, and a server that is shutting down may close a new one. A repeatable request is repeated once on a new
+    /// connection; if the lost connection was new, at another server (RFC 9110 §9.2.2, RFC 9112 §9.3.1).
     func lost() {
         guard isRepeatable, !response.hasBegun, retries == 0, let connection,
             connection.isReused ? pool.mayRetry() : pool.moveElsewhere(self, because: .connectionLost)
@@ -175,7 +176,8 @@ package final class UpstreamExchange: CurlDeparture {
         pool.restart(self)
     }
 
-    /// The client's bytes are no body that has ended, and the backend's are none that its head has measured.
+    /// Switches to a tunnel: bytes in both directions are no longer bodies with an end or length, and no deadline
+    /// applies.
     func becomeTunnel() {
         isTunnel = true
         response.becomeTunnel()
@@ -184,12 +186,13 @@ package final class UpstreamExchange: CurlDeparture {
         wholeDeadline = .distantFuture
     }
 
-    /// The client has gone: the connection is closed, which is all HTTP/1.1 has to say so, and reset where the request
-    /// was not sent to its end.
+    /// Cancels the exchange because the client has disconnected. HTTP/1.1 can signal that only by closing the
+    /// connection; it is reset if the request was not sent completely.
     package func cancel() {
         guard !isDone else { return }
         if isTunnel, isGathering, let connection {
-            // The client's last frames, unlike the beginning of a body, are of use. A backend that takes none has gone.
+            // Unlike the beginning of a body, the client's last frames are useful. A backend that accepts none has
+            // disconnected.
             while !outbound.isEmpty, let count = try? connection.send(outbound), count > 0 { outbound.sent(count) }
         }
         finish(reuse: false)
@@ -199,17 +202,17 @@ package final class UpstreamExchange: CurlDeparture {
 
     func finish(reuse: Bool) {
         isDone = true
-        // RFC 9112 §8: a message that breaks off is incomplete. Not every backend looks, so that an orderly end of the
-        // connection would do for the end of the body. Where a body may stray in, it can come at any later time, and
-        // hold a whole response that an attacker has written (an upload, asked for by HEAD): no other request may meet
-        // it. A reset, since an orderly end leaves the connection's port unusable for a minute, and clients can cause
-        // many.
+        // RFC 9112 §8: a message that breaks off is incomplete. Not every backend checks that, so an orderly end of the
+        // connection could pass for the end of the body. If a stray body is possible, it may arrive at any later time
+        // and contain a whole response written by an attacker (an upload, requested by HEAD), so no other request may
+        // use the connection. It is reset, since an orderly end makes the connection's port unusable for a minute, and
+        // clients can cause many.
         let breaksOff = !isTunnel && (!outbound.isAllSent || response.mayStrayBody)
         patience = .distantFuture
         receiver = nil
         outbound.drop()
-        // The loop receives the next response in the same buffer, unless somebody else holds it. TLS is asked for more
-        // before the connection is given back, and takes another one for that.
+        // The loop receives the next response into the same buffer, unless it is still referenced. With TLS, another
+        // receive before the connection is returned would need another buffer.
         response.dropRest()
         pool.recycle(request.takeHead())
         if let connection {
@@ -223,7 +226,7 @@ package final class UpstreamExchange: CurlDeparture {
                 connection.close()
             }
         }
-        // An exchange that waits for a connection may now take this one.
+        // A queued exchange may now take this connection.
         pool.ended(self)
     }
 }

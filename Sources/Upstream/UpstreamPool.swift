@@ -10,24 +10,26 @@ package enum UpstreamEvent: Sendable {
 
 /// Events of one of the servers, for metrics.
 package enum ServerEvent: Sendable, Equatable {
-    /// A request went to it, or has ended there.
+    /// A request was assigned to the server, or has ended there.
     case began, ended
     case failed
-    /// It has failed, or responded with a 5xx status.
+    /// A request failed, or the response had a 5xx status.
     case erred(ServerError, requestID: String)
-    /// The reason is what its last failure was.
+    /// The reason is that of the last failure.
     case ejected(reason: String)
-    /// It has failed as often as would eject it, but stays: it is the last one, or too many others are out.
+    /// The server has failed often enough to be ejected, but stays because it is the last one or too many others are
+    /// ejected.
     case ejectionWithheld(reason: String)
-    /// So many more connections are idle than were told of. It is told now and then, not at each request.
+    /// The change in the number of idle connections since the last report; negative if there are fewer. Reported every
+    /// 100 ms.
     case idle(more: Int)
-    /// So many more connections were closed on which it sent bytes that no request asked for. It is told now and then.
+    /// The number of connections closed since the last report because the server sent bytes without a request.
     case unsolicited(more: Int)
-    /// Whether it takes requests has changed.
+    /// The server has begun or ceased to take requests.
     case serving(Bool)
 }
 
-/// One upstream on one event loop: which server takes a request, and who waits when all are busy.
+/// One upstream on one event loop: assigns requests to its servers, and queues them while all servers are busy.
 package final class UpstreamPool: EndOfTurnWork {
     package let settings: UpstreamSettings
     private let loop: CurlLoop
@@ -35,14 +37,14 @@ package final class UpstreamPool: EndOfTurnWork {
     private var balancer: Balancer
     private var states: ServerStates
     private var budget: RetryBudget
-    private var line: WaitingLine<UpstreamExchange>
+    private var queue: RequestQueue<UpstreamExchange>
     private var isDispatching = false
-    /// Some server's share changes with time.
+    /// Whether some server's share changes with time.
     private var isInTransition = false
     private var active: [UpstreamExchange] = []
     private var sweep: RepeatedTask?
     private var isClosed = false
-    /// Exchanges that had their turn at receiving and have more to receive.
+    /// Exchanges that have had their turn and have more to receive.
     private var continuing: [UpstreamExchange] = []
     private var isContinuing = false
     private var spareBuffers: [ByteBuffer] = []
@@ -50,10 +52,10 @@ package final class UpstreamPool: EndOfTurnWork {
     private let observe: (UpstreamEvent) -> Void
     private let observeServer: (Int, ServerEvent) -> Void
 
-    /// How often deadlines are looked at. A time-out is late by at most this.
+    /// The interval between checks of deadlines: the longest delay of a timeout.
     private static let sweepInterval = TimeAmount.milliseconds(100)
 
-    /// - Parameter observeServer: hears a server's position in the settings, and what happened to it.
+    /// - Parameter observeServer: called with the server's index in the settings and the event.
     package init(
         settings: UpstreamSettings, loop: CurlLoop, observe: @escaping (UpstreamEvent) -> Void = { _ in },
         observeServer: @escaping (Int, ServerEvent) -> Void = { _, _ in }
@@ -68,17 +70,17 @@ package final class UpstreamPool: EndOfTurnWork {
             capacity: settings.maximumConnections)
         states = ServerStates(settings.ejection, count: settings.servers.count)
         budget = RetryBudget(percent: settings.retryPercent)
-        line = WaitingLine(
-            capacity: settings.maximumWaiting * settings.servers.count, patience: settings.waitingTimeout)
+        queue = RequestQueue(
+            capacity: settings.maximumWaiting * settings.servers.count, timeout: settings.waitingTimeout)
         startSweeping()
     }
 
-    /// Sends an authorised request; `receiver` hears the response or the fault, never before this returns.
+    /// Sends an authorized request. `receiver` gets the response or the error, never before this method returns.
     ///
     /// - Parameters:
-    ///   - subject: who asks, for upstreams that share out by subject.
-    ///   - timeouts: the route's own, where it has any.
-    ///   - copiesLines: whether the response's fields are wanted as lines, to be passed on as they are.
+    ///   - subject: the user, for upstreams that balance by subject.
+    ///   - timeouts: the route's timeouts; nil: the upstream's.
+    ///   - copiesLines: whether the response's fields are returned as lines, to be forwarded unchanged.
     package func send(
         _ request: ForwardedRequest, subject: String? = nil, timeouts: UpstreamTimeouts? = nil,
         copiesLines: Bool = false, to receiver: any UpstreamResponseReceiver
@@ -94,10 +96,10 @@ package final class UpstreamPool: EndOfTurnWork {
         return exchange
     }
 
-    /// Keeps no connection any longer: idle ones are closed now, those in use when their exchange ends.
+    /// Closes idle connections now, and each busy one when its exchange ends.
     ///
-    /// Until then their time-outs hold, and what is still sent is served, each request on a connection of its own. No
-    /// more is heard of which servers take requests.
+    /// Requests that are sent later still work, each on a new connection, and timeouts still apply. No more `serving`
+    /// events are reported.
     package func close() {
         guard !isClosed else { return }
         for index in servers.indices where !balancer.takes(index) { observeServer(index, .serving(true)) }
@@ -109,8 +111,8 @@ package final class UpstreamPool: EndOfTurnWork {
 
     // MARK: Buffers
 
-    /// A buffer for the next request's head, where one has been given back. With a token in it a head is too
-    /// large for the fast path of glibc's allocator.
+    /// Returns a buffer for the next request's head, recycled if possible. With a token in it, a head is too large for
+    /// the fast path of glibc's allocator.
     package func takeBuffer() -> ByteBuffer { spareBuffers.popLast() ?? ByteBuffer() }
 
     func recycle(_ buffer: consuming ByteBuffer) {
@@ -125,19 +127,19 @@ package final class UpstreamPool: EndOfTurnWork {
     // MARK: Places
 
     private func place(_ exchange: UpstreamExchange) {
-        if line.isEmpty, let number = balancer.pick(subject: exchange.subject) {
+        if queue.isEmpty, let number = balancer.pick(subject: exchange.subject) {
             begin(exchange, on: number)
             connect(exchange, afresh: false)
         } else if !balancer.hasServer {
             failLater(exchange, .noServer(retryAfter: secondsUntilReturn))
-        } else if !line.add(exchange, at: .now()) {
+        } else if !queue.add(exchange, at: .now()) {
             failLater(exchange, .overloaded)
         }
     }
 
-    private func failLater(_ exchange: UpstreamExchange, _ fault: UpstreamFault) {
+    private func failLater(_ exchange: UpstreamExchange, _ error: UpstreamError) {
         let bound = NIOLoopBound(exchange, eventLoop: loop.eventLoop)
-        loop.eventLoop.execute { bound.value.fail(fault) }
+        loop.eventLoop.execute { bound.value.fail(error) }
     }
 
     private func begin(_ exchange: UpstreamExchange, on number: Int) {
@@ -163,19 +165,22 @@ package final class UpstreamPool: EndOfTurnWork {
         if let server = exchange.leaveServer() {
             leave(server)
         } else {
-            line.remove(exchange)
+            queue.remove(exchange)
         }
-        if !line.isEmpty { dispatch() }
+        if !queue.isEmpty { dispatch() }
         if isClosed, active.isEmpty { stopSweeping() }
     }
 
-    /// Gives free places to waiting requests. Places freed meanwhile are noticed by the loop that is already running.
+    /// Assigns free capacity to queued requests. A call during another one has no effect: the running one also uses
+    /// capacity that is freed meanwhile.
     private func dispatch() {
         guard !isDispatching else { return }
         isDispatching = true
         defer { isDispatching = false }
-        while !line.isEmpty, balancer.hasRoom {
-            guard let exchange = line.takeFirst(), let number = balancer.pick(subject: exchange.subject) else { return }
+        while !queue.isEmpty, balancer.hasRoom {
+            guard let exchange = queue.takeFirst(), let number = balancer.pick(subject: exchange.subject) else {
+                return
+            }
             begin(exchange, on: number)
             connect(exchange, afresh: false)
         }
@@ -200,22 +205,23 @@ package final class UpstreamPool: EndOfTurnWork {
         }
     }
 
-    /// Takes another connection to the same server for what has not been sent on the one it had.
+    /// Takes another connection to the same server for a request that was not sent on its previous one.
     func reconnect(_ exchange: UpstreamExchange) { connect(exchange, afresh: false) }
 
     // MARK: Retries
 
-    /// Whether a retry at the same server can be paid for; then it is.
+    /// Takes a retry at the same server from the budget; false if the budget is used up.
     func mayRetry() -> Bool { budget.takeRetry() }
 
-    /// Moves what its server has just failed to another one, if there is one and a retry can be paid for.
-    func moveElsewhere(_ exchange: UpstreamExchange, because fault: UpstreamFault) -> Bool {
+    /// Moves a request that its server has just failed to another server. Returns false if there is none, or if the
+    /// retry budget is used up.
+    func moveElsewhere(_ exchange: UpstreamExchange, because error: UpstreamError) -> Bool {
         guard servers.count > 1, let failing = exchange.server,
             let next = balancer.pick(subject: exchange.subject, avoiding: failing.number), budget.takeRetry()
         else { return false }
         leave(failing)
         begin(exchange, on: next)
-        failed(failing, exchange, by: fault)
+        failed(failing, exchange, by: error)
         return true
     }
 
@@ -226,9 +232,9 @@ package final class UpstreamPool: EndOfTurnWork {
 
     // MARK: The servers' state
 
-    func failed(_ server: ServerConnections, _ exchange: UpstreamExchange, by fault: UpstreamFault) {
-        erred(server, exchange, .fault(fault))
-        if let failure = exchange.failure(by: fault) { failed(server, failure, fault.reason.rawValue) }
+    func failed(_ server: ServerConnections, _ exchange: UpstreamExchange, by error: UpstreamError) {
+        erred(server, exchange, .error(error))
+        if let failure = exchange.failure(by: error) { failed(server, failure, error.reason.rawValue) }
     }
 
     private func failed(_ server: ServerConnections, _ failure: ServerFailure, _ reason: @autoclosure () -> String) {
@@ -254,17 +260,17 @@ package final class UpstreamPool: EndOfTurnWork {
         }
     }
 
-    /// Takes the result of a health check.
+    /// Applies the result of a health check.
     ///
-    /// - Parameter server: its position in the settings.
+    /// - Parameter server: the index of the server in the settings.
     package func setHealthy(_ healthy: Bool, server: Int) {
         let now = NIODeadline.now()
         if states.setHealthy(healthy, server: server, at: now) { refreshShares(at: now) }
     }
 
-    /// Stops sending new requests to a server, or resumes. Requests in flight go on.
+    /// Stops or resumes sending new requests to a server. Requests in flight continue.
     ///
-    /// - Parameter server: its position in the settings.
+    /// - Parameter server: the index of the server in the settings.
     package func setDrained(_ drained: Bool, server: Int) {
         let now = NIODeadline.now()
         if states.setDrained(drained, server: server, at: now) { refreshShares(at: now) }
@@ -278,13 +284,13 @@ package final class UpstreamPool: EndOfTurnWork {
         }
         isInTransition = states.isInTransition
         if !balancer.hasServer {
-            for exchange in line.takeAll() { exchange.fail(.noServer(retryAfter: secondsUntilReturn)) }
-        } else if !line.isEmpty {
+            for exchange in queue.takeAll() { exchange.fail(.noServer(retryAfter: secondsUntilReturn)) }
+        } else if !queue.isEmpty {
             dispatch()
         }
     }
 
-    /// When a client may find a server again.
+    /// The number of seconds after which a server may be available again.
     private var secondsUntilReturn: Int {
         let now = NIODeadline.now()
         if let first = states.nextReturn { return max(1, Int((first - now).nanoseconds / 1_000_000_000) + 1) }
@@ -295,7 +301,8 @@ package final class UpstreamPool: EndOfTurnWork {
 
     private func startSweeping() {
         let bound = NIOLoopBound(self, eventLoop: loop.eventLoop)
-        // It ends after close(), and the circle with it. A weak reference would make each use of the pool slower.
+        // The task, and the retain cycle with it, ends after `close()`. A weak reference would slow down each use of
+        // the pool.
         sweep = loop.eventLoop.scheduleRepeatedTask(
             initialDelay: Self.sweepInterval, delay: Self.sweepInterval
         ) { _ in bound.value.checkDeadlines() }
@@ -309,7 +316,7 @@ package final class UpstreamPool: EndOfTurnWork {
     private func checkDeadlines() {
         let now = NIODeadline.now()
         for exchange in active where exchange.deadline <= now { exchange.deadlinePassed(at: now) }
-        for exchange in line.takeExpired(at: now) { exchange.fail(.waitedTooLong) }
+        for exchange in queue.takeExpired(at: now) { exchange.fail(.waitedTooLong) }
         if isInTransition { refreshShares(at: now) }
         for server in servers { server.sweep(at: now) }
         reportIdle()
@@ -324,10 +331,10 @@ package final class UpstreamPool: EndOfTurnWork {
         }
     }
 
-    /// Has `exchange` send at the end of this turn what it holds.
+    /// Makes `exchange` send its unsent bytes at the end of this turn.
     func sendLater(_ exchange: UpstreamExchange) { loop.sendLater(exchange) }
 
-    /// Has `exchange` receive on after whatever else the loop has to do.
+    /// Makes `exchange` continue receiving after the loop's other work.
     func continueLater(_ exchange: UpstreamExchange) {
         continuing.append(exchange)
         if continuing.count == 1, !isContinuing { loop.eventLoop.callAtEndOfTurn(self) }

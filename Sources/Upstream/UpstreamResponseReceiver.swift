@@ -2,19 +2,23 @@ package import HTTP1
 package import HTTPTypes
 package import NIOCore
 
-/// Hears a backend's response. Called on the event loop.
+/// The receiver of a backend's response. All methods are called on the event loop.
 package protocol UpstreamResponseReceiver: AnyObject {
+    /// The final response's head has arrived, or 101.
     func upstreamResponded(_ head: ResponseHead)
+    /// A part of the response's body has arrived.
     func upstreamSent(_ body: ByteBuffer)
-    /// Nothing more for now: what was sent on can be flushed.
-    func upstreamPaused()
-    /// - Parameter trailers: as the backend sent them; nil also where the client takes none.
+    /// No more bytes are available now: what was passed on can be flushed.
+    func upstreamReadComplete()
+    /// The response is complete.
+    ///
+    /// - Parameter trailers: as the backend sent them; nil if there are none, or the client accepts none.
     func upstreamFinished(trailers: HTTPFields?)
-    /// There will be no (further) response. After ``upstreamResponded(_:)`` the response is broken off.
-    func upstreamFailed(_ fault: UpstreamFault)
-    /// More of the request's body can be taken.
+    /// The request has failed. After ``upstreamResponded(_:)`` the response is incomplete.
+    func upstreamFailed(_ error: UpstreamError)
+    /// More of the request's body can be sent.
     func upstreamWantsBody()
-    /// The same for all requests of one client, and most likely another for another client's.
+    /// A hash that identifies the client. Collisions are possible.
     var clientHash: UInt64 { get }
     /// The request's identifier in logs.
     var requestID: String { get }

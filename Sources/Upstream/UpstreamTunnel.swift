@@ -5,17 +5,17 @@ internal import NIOCore
 internal import Pipeline
 
 extension UpstreamExchange {
-    /// Takes `101 Switching Protocols`: from here on bytes go both ways as they are, with the same backpressure as a
-    /// body of unknown length, and without a time-out. The connection is of no use for another request after that.
+    /// Handles `101 Switching Protocols`: from here on, bytes pass in both directions unchanged, with the same
+    /// backpressure as a body of unknown length and without a timeout. The connection cannot be reused after that.
     func switchProtocols(_ head: ResponseHead) throws(HTTP1Fault) {
-        // RFC 9110 §15.2.2: only to what was asked for.
+        // RFC 9110 §15.2.2: only to a requested protocol.
         guard let key = request.webSocketKey, Self.accepts(head.fields.list, key) else { throw .malformedStatusLine }
         becomeTunnel()
         if let server { pool.responded(server, status: head.status.code, to: self) }
         receiver?.upstreamResponded(head)
     }
 
-    /// RFC 6455 §4.1, what a client has to see in the answer.
+    /// Returns whether the response passes a client's checks (RFC 6455 §4.1).
     private static func accepts(_ fields: HTTPFields, _ key: String) -> Bool {
         let upgrades = fields[values: .upgrade]
         let accepts = fields[values: .secWebSocketAccept]

@@ -3,33 +3,33 @@ package import NIOCore
 
 /// Compresses bytes to one gzip member (RFC 1952), piece by piece.
 ///
-/// It holds 64 KiB, whatever comes: zlib's window of 8 KiB, and tables that fit it. At level 3, JSON takes some 11 ms a
-/// megabyte and becomes a quarter of its size; level 6 takes almost twice that for 7 % less.
+/// It uses 64 KiB of memory, whatever the input: zlib's window of 8 KiB and tables of a matching size. At level 3, JSON
+/// takes about 11 ms per megabyte and shrinks to a quarter; level 6 takes almost twice that for 7 % less.
 ///
-/// The header has a file name of a random length (RFC 1952, 2.3.1), as "Heal the BREACH" proposes (Palacios and others,
-/// 2022): whoever counts a response's bytes has to see many of them before a difference of one means something.
+/// The header has a file name of random length (RFC 1952, 2.3.1), as "Heal the BREACH" proposes (Palacios and others,
+/// 2022): an attacker has to observe many responses before a difference of one byte in their length is significant.
 package struct GzipCompressor: ~Copyable {
-    /// The state behind a piece.
+    /// The state of the output after a piece.
     package enum Flush: Sendable {
-        /// More, so that zlib may keep what it has.
+        /// More input follows; zlib may hold back output.
         case nothing
-        /// Perhaps nothing for a while: the other side can read everything up to here.
+        /// A pause may follow: the output so far can be decompressed completely.
         case piece
-        /// The member's end.
+        /// The end of the gzip member.
         case end
     }
 
     private static let level: Int32 = 3
-    /// The file name's longest length.
+    /// The maximum length of the file name, in bytes.
     package static let mostPadding = 100
 
     private let stream: UnsafeMutablePointer<z_stream>
     private let header: UnsafeMutablePointer<gz_header>
     private let name: UnsafeMutablePointer<UInt8>
-    /// Whether bytes may be in zlib that the other side has not got.
+    /// Whether zlib may hold input that has not been output yet.
     private var holdsBytes = false
 
-    /// - Parameter padding: the file name's length, at most ``mostPadding``.
+    /// - Parameter padding: the length of the file name in bytes, at most ``mostPadding``.
     package init(padding: Int = .random(in: 0...mostPadding)) {
         precondition((0...Self.mostPadding).contains(padding), "as many bytes as the name has room for")
         stream = .allocate(capacity: 1)
@@ -39,11 +39,11 @@ package struct GzipCompressor: ~Copyable {
         name = .allocate(capacity: Self.mostPadding + 1)
         name.initialize(repeating: 0, count: Self.mostPadding + 1)
         name.update(repeating: UInt8(ascii: "a"), count: padding)
-        // As for any other object, there is no way on without the memory.
+        // As with any other object, an allocation failure is fatal.
         precondition(gatehouse_deflate_init_gzip(stream, Self.level) == Z_OK, "zlib has no memory")
         guard padding > 0 else { return }
         header.pointee.name = name
-        // Unknown, which is what the header says without a name too (RFC 1952, 2.3.1).
+        // Unknown; the header has the same value without a name (RFC 1952, 2.3.1).
         header.pointee.os = 255
         deflateSetHeader(stream, header)
     }
@@ -55,7 +55,7 @@ package struct GzipCompressor: ~Copyable {
         name.deallocate()
     }
 
-    /// The next bytes of the member; none where zlib keeps everything.
+    /// Compresses `bytes` and returns the next bytes of the member; empty if zlib holds back all output.
     package mutating func compress(_ bytes: ByteBuffer, _ flush: Flush) -> ByteBuffer {
         if case .piece = flush, bytes.readableBytes == 0, !holdsBytes { return ByteBuffer() }
         var output = ByteBuffer()
@@ -70,7 +70,7 @@ package struct GzipCompressor: ~Copyable {
                 }
                 isOver = stream.pointee.avail_out > 0
                 let read = input.count - Int(stream.pointee.avail_in)
-                // zlib must not see the buffers again.
+                // zlib must not access the buffers again.
                 (stream.pointee.next_in, stream.pointee.avail_in) = (nil, 0)
                 (stream.pointee.next_out, stream.pointee.avail_out) = (nil, 0)
                 return read
@@ -80,7 +80,7 @@ package struct GzipCompressor: ~Copyable {
         return output
     }
 
-    /// - Returns: how many bytes were written.
+    /// - Returns: the number of bytes written.
     private func deflate(into room: UnsafeMutableRawBufferPointer, _ flush: Flush) -> Int {
         let size = UInt32(clamping: room.count)
         (stream.pointee.next_out, stream.pointee.avail_out) = (

@@ -1,23 +1,23 @@
 internal import CZlib
 
-/// Why data is not expanded.
+/// The reason why data can't be decompressed.
 package enum InflateError: Error, Sendable {
     case damaged
     case outOfMemory
 }
 
-/// Expands Deflate data without a header (RFC 1951), piece by piece, and computes the CRC-32 of the result.
+/// Decompresses Deflate data without a header (RFC 1951) piece by piece and computes the CRC-32 of the result.
 ///
-/// It holds zlib's window of 32 KB and the input that was fed, whatever the data expands to.
+/// It holds zlib's window of 32 KB and the current input, however large the output is.
 package struct Inflater: ~Copyable {
     private let stream: UnsafeMutablePointer<z_stream>
     private var input: [UInt8] = []
     private var position = 0
     private var checksum: UInt = 0
-    /// Whether the data's own end was reached. Input behind it is not read.
+    /// Whether the end of the Deflate data was reached. Input after it is ignored.
     package private(set) var isAtEnd = false
 
-    /// The CRC-32 of everything that was returned so far (ISO 3309).
+    /// The CRC-32 of all output so far (ISO 3309).
     package var crc32: UInt32 { UInt32(truncatingIfNeeded: checksum) }
 
     package init() throws(InflateError) {
@@ -34,10 +34,10 @@ package struct Inflater: ~Copyable {
         stream.deallocate()
     }
 
-    /// Gives the next input, when the last one was used up.
+    /// Sets the next input, after the previous one was used up.
     package mutating func feed(_ bytes: [UInt8]) { (input, position) = (bytes, 0) }
 
-    /// The next bytes of the result. None are left of the input, or the end is reached, when it returns none.
+    /// Decompresses at most `maximum` bytes. Empty if the input is used up or the end is reached.
     package mutating func read(atMost maximum: Int) throws(InflateError) -> [UInt8] {
         guard !isAtEnd, maximum > 0 else { return [] }
         var status = Z_OK
@@ -50,7 +50,7 @@ package struct Inflater: ~Copyable {
                 stream.pointee.avail_out = UInt32(maximum)
                 status = inflate(stream, Z_NO_FLUSH)
                 position += rest.count - Int(stream.pointee.avail_in)
-                // zlib must not see the arrays again.
+                // zlib must not access the arrays again.
                 (stream.pointee.next_in, stream.pointee.avail_in) = (nil, 0)
             }
             count = maximum - Int(stream.pointee.avail_out)
@@ -68,9 +68,9 @@ package struct Inflater: ~Copyable {
     }
 }
 
-/// CRC-32, as ZIP archives have it (ISO 3309).
+/// CRC-32 as used by ZIP archives (ISO 3309).
 package enum CyclicRedundancyCheck {
-    /// - Parameter crc: of the bytes before; 0 at the beginning.
+    /// - Parameter crc: the CRC-32 of the preceding bytes; 0 at the beginning.
     package static func continued(_ crc: UInt, _ bytes: [UInt8]) -> UInt {
         bytes.withUnsafeBufferPointer { CZlib.crc32(crc, $0.baseAddress, UInt32($0.count)) }
     }

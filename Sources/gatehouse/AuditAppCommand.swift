@@ -7,7 +7,7 @@ internal import Settings
 internal import SettingsReader
 internal import Telemetry
 
-/// `gatehouse audit-app`: finds what still bypasses the gateway in an app's sources.
+/// `gatehouse audit-app`: finds code that bypasses the gateway in an app's sources or archive.
 struct AuditAppCommand: AsyncParsableCommand, ReportingCommand {
     static let configuration = CommandConfiguration(
         commandName: "audit-app",
@@ -98,7 +98,7 @@ struct AuditAppCommand: AsyncParsableCommand, ReportingCommand {
         guard isGood else { throw ExitCode.failure }
     }
 
-    /// Those of the command line and of the gateway's settings.
+    /// The domains of the command line and of the gateway's settings.
     private func domains() throws -> [String] {
         guard let config else { return domain }
         let all = try domain + SettingsOrigin.file(config).hostedDomains()
@@ -136,7 +136,7 @@ enum FailureWeight: String, CaseIterable, ExpressibleByArgument {
     }
 }
 
-/// The files beside the app's.
+/// The files of the audit besides the app's own.
 private enum AuditFiles {
     static func readBaseline(_ path: String) throws -> Baseline {
         let name = Columns.visible(path)

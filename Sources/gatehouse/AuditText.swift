@@ -1,12 +1,12 @@
 import AppAudit
 
-/// The report of an audit for people.
+/// The report of an audit as text for people.
 struct AuditText {
     private let report: AuditReport
     private let baseline: String?
     private let terminal = Terminal.standardOutput
 
-    /// - Parameter baseline: the path that the findings were written to.
+    /// - Parameter baseline: the path that the findings were written to; nil if they were not.
     init(_ report: AuditReport, baseline: String?) {
         self.report = report
         self.baseline = baseline

@@ -1,16 +1,16 @@
 import Locking
 
-/// The servers that have been asked and have not answered yet.
+/// The servers whose responses are pending.
 final class AwaitedAnswers: Sendable {
     private struct State {
         var asked = 0
-        /// In the order in which they were asked; a name as often as it is awaited.
+        /// In the order of the requests; a name is repeated for each pending response.
         var awaited: [String] = []
     }
 
     private let state = Locked(State())
 
-    /// A line of a terminal that is not to be broken.
+    /// The width of a line that terminals do not wrap.
     private static let columns = 79
 
     func begin(_ subjects: [String]) {
@@ -23,7 +23,7 @@ final class AwaitedAnswers: Sendable {
         }
     }
 
-    /// How many have answered, and as many names of the others as there is room for.
+    /// The number of servers that have responded, and the names of the others as far as they fit on the line.
     var text: String {
         let state = state.withLock { $0 }
         guard !state.awaited.isEmpty else { return "\(state.asked) of \(state.asked) have responded" }

@@ -1,4 +1,4 @@
-/// Text of the command line's parser, which breaks everything at 80 columns but the line of usage.
+/// Wraps the usage line of the argument parser, which wraps all other text at 80 columns.
 enum BrokenUsage {
     private static let columns = 79
     private static let heading = "USAGE: "
@@ -10,7 +10,7 @@ enum BrokenUsage {
         return lines.joined(separator: "\n")
     }
 
-    /// Between two options or arguments; what follows stands below the first word.
+    /// Wraps the line between two options or arguments; continuation lines are indented below the first word.
     private static func broken(_ usage: Substring) -> String {
         var lines = [""]
         for piece in pieces(usage) {
@@ -23,7 +23,7 @@ enum BrokenUsage {
         return lines.joined(separator: "\n")
     }
 
-    /// The pieces of a usage line that stay together: text in brackets, and an option with its value.
+    /// The parts of a usage line that are not split: text in brackets, and an option with its value.
     private static func pieces(_ usage: Substring) -> [String] {
         var (pieces, depth) = ([String](), 0)
         for word in usage.split(separator: " ") {

@@ -5,7 +5,7 @@ internal import Encoding
 internal import Gateway
 internal import Settings
 
-/// `gatehouse check`: says whether a configuration is good, without starting anything.
+/// `gatehouse check`: checks a configuration without starting anything.
 struct CheckCommand: AsyncParsableCommand, ReportingCommand {
     static let configuration = CommandConfiguration(
         commandName: "check",
@@ -83,8 +83,8 @@ struct CheckCommand: AsyncParsableCommand, ReportingCommand {
         guard isGood else { throw ExitCode.unavailable }
     }
 
-    /// Tells each finding as soon as it is known, so that a slow one does not hold up the others, and who is waited
-    /// for.
+    /// Reports each finding as soon as it is known, so that slow servers do not delay others, and shows the pending
+    /// ones.
     private func ask(_ settings: GatewaySettings) async throws -> [OnlineCheck.Finding] {
         let awaited = AwaitedAnswers()
         return try await ProgressLine.showing({ awaited.text }) { line in

@@ -5,14 +5,14 @@ struct Columns {
     private let rows: [[String]]
     private let widths: [Int]
 
-    /// - Parameter rows: all of the same length.
+    /// - Parameter rows: rows of equal length; the first is the heading.
     init(_ rows: [[String]]) {
         let visible = rows.map { $0.map(Self.visible) }
         self.rows = visible
         widths = (visible.first ?? []).indices.map { column in visible.map { $0[column].count }.max() ?? 0 }
     }
 
-    /// Line by line. The first row is the heading.
+    /// The lines of the table. The first one is the heading.
     func lines(on terminal: Terminal) -> [String] {
         rows.enumerated().map { number, row in
             let cells = zip(row, widths).map { text, width in
@@ -29,7 +29,7 @@ struct Columns {
 }
 
 extension JSONObject {
-    /// A member as people read it: a dash for what is not there.
+    /// The text of a member for people; a dash if it is absent or null.
     func text(_ name: String) -> String {
         switch self[name] {
         case nil, .null?: "-"

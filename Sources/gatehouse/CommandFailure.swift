@@ -7,11 +7,11 @@ internal import Settings
 internal import SettingsReader
 internal import Store
 
-/// Why a command has not done what it was asked for: in words on standard error, or with `--json` as JSON where the
-/// result would have been.
+/// The failure of a command. It is printed to standard error as text, or with `--json` to standard output as JSON in
+/// place of the result.
 struct CommandFailure: Error {
     private let object: JSONObject
-    /// For people; a line for each fault.
+    /// For people; one line per error.
     private let lines: [String]
     let status: ExitCode
 
@@ -22,8 +22,8 @@ struct CommandFailure: Error {
     }
 
     /// - Parameters:
-    ///   - origin: what the settings' faults are in.
-    ///   - reader: who has read them, where that is not who runs the command.
+    ///   - origin: the source of the settings, such as a path.
+    ///   - reader: the user who read the settings, if it is not the user who runs the command.
     init(_ errors: SettingsErrors, in origin: String, readBy reader: String? = nil) {
         var object: JSONObject = [
             "config": .string(origin), "good": false, "faults": .array(errors.errors.map(\.json)),
@@ -34,7 +34,7 @@ struct CommandFailure: Error {
         status = .invalidConfiguration
     }
 
-    /// Nil for what the parser of the command line tells itself.
+    /// Nil for errors that the argument parser reports itself.
     init?(_ error: any Error) {
         switch error {
         case let failure as CommandFailure: self = failure
@@ -54,21 +54,21 @@ struct CommandFailure: Error {
     }
 }
 
-/// A command's options for its output: as JSON, or as text.
+/// A command's options for its output: JSON or text.
 protocol ResultOptions {
     var json: Bool { get }
 }
 
-/// A command whose failures are told as its results are.
+/// A command whose failures are reported in the format of its results.
 protocol ReportingCommand: ParsableCommand {
     associatedtype Output: ResultOptions
     var output: Output { get }
 }
 
 extension ParsableCommand {
-    /// Tells why this has failed.
+    /// Reports the failure.
     ///
-    /// - Returns: what the process ends with.
+    /// - Returns: the error that determines the exit status.
     func ending(with error: any Error) -> any Error {
         let asJSON = (self as? any ReportingCommand)?.output.json ?? false
         if let failure = CommandFailure(error) {
@@ -82,7 +82,7 @@ extension ParsableCommand {
 }
 
 extension SettingsError {
-    /// For people: the place and the key stand out.
+    /// For people: the place and the key are highlighted.
     func text(on terminal: Terminal) -> String {
         let place = terminal.styled(.bold, writtenPlace)
         return keyPath.isEmpty

@@ -1,28 +1,28 @@
 import ArgumentParser
 import Encoding
 
-/// `--json`, of the commands that print results.
+/// The `--json` option of commands that print results.
 struct OutputOptions: ParsableArguments, ResultOptions {
     @Flag(help: "Print the result as JSON.")
     var json = false
 
-    /// Prints one of the two.
+    /// Prints the object with `--json`, otherwise the text.
     func report(_ object: @autoclosure () -> JSONObject, text: @autoclosure () -> String) {
         StandardOutput.line(json ? String(decoding: object().encoded(), as: UTF8.self) : text())
     }
 
-    /// Prints what was done, in words.
+    /// Prints a message about the completed action.
     func done(_ text: String) {
         report(["good": true, "done": true, "text": .string(text)], text: Terminal.standardOutput.styled(.good, text))
     }
 }
 
-/// `--json`, of the commands that print what is kept: as lines of JSON also for programs that do not ask for it.
+/// The `--json` option of commands that list stored records. Without a terminal they always print lines of JSON.
 struct ListingOptions: ParsableArguments, ResultOptions {
     @Flag(help: "Print lines of JSON also on a terminal, as always into a pipe or a file.")
     var json = false
 
-    /// Prints a line for each: in columns under a heading where somebody sits at a terminal.
+    /// Prints a line for each object: in columns under a heading on a terminal, otherwise as JSON.
     func report(_ objects: [JSONObject], columns: [String]) {
         guard isForPeople else {
             for object in objects { StandardOutput.line(String(decoding: object.encoded(), as: UTF8.self)) }
@@ -33,7 +33,7 @@ struct ListingOptions: ParsableArguments, ResultOptions {
         for line in Columns([headings] + rows).lines(on: .standardOutput) { StandardOutput.line(line) }
     }
 
-    /// Prints one, a member on each line where somebody sits at a terminal.
+    /// Prints one object: a line for each member on a terminal, otherwise as JSON.
     func report(_ object: JSONObject) {
         guard isForPeople else { return report([object], columns: []) }
         let terminal = Terminal.standardOutput

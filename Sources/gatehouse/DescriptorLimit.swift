@@ -1,11 +1,11 @@
 internal import Glibc
 
-/// The number of file descriptors that the process may have.
+/// The limit on the process's open file descriptors.
 enum DescriptorLimit {
-    /// Raises the soft limit to the hard one. The soft limit is usually 1024, for programs that call select(2), which
-    /// no part of the gateway does.
+    /// Raises the soft limit to the hard limit. The soft limit is usually 1024 for the sake of programs that call
+    /// select(2), which the gateway does not use.
     ///
-    /// - Returns: why it cannot be raised; nil where it is.
+    /// - Returns: the reason why the limit cannot be raised; nil on success.
     static func raise() -> String? {
         let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
         var limit = rlimit()

@@ -3,7 +3,7 @@ import Glibc
 import Settings
 internal import SettingsReader
 
-/// `--environment-file`: the variables that the settings name, for who is not started by systemd.
+/// `--environment-file`: variables for the settings, for commands that systemd does not start.
 struct EnvironmentOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -13,10 +13,10 @@ struct EnvironmentOptions: ParsableArguments {
             """, valueName: "file"), completion: .file())
     var environmentFile: String?
 
-    /// Puts the file's variables into this process's environment, from where the settings, the AWS credentials and
-    /// everything else read them. They override variables that are set already, as for a service of systemd.
+    /// Sets the file's variables in this process's environment, which the settings, the AWS credentials and everything
+    /// else use. They override existing variables, as in a systemd service.
     ///
-    /// - Throws: ``SettingsErrors``
+    /// - Throws: ``SettingsErrors`` if the file can't be read or has errors.
     func apply() throws {
         guard let path = environmentFile else { return }
         let bytes: [UInt8]

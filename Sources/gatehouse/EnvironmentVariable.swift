@@ -1,4 +1,4 @@
-/// An environment variable that the program reads, beside those that the configuration names.
+/// An environment variable that the program reads, besides those that the configuration names.
 struct EnvironmentVariable {
     let name: String
     let meaning: String

@@ -1,13 +1,13 @@
 import ArgumentParser
 import Glibc
 
-/// The statuses of sysexits(3) that the commands end with, beside 0 and 1.
+/// The exit statuses from sysexits(3) that the commands use, besides 0 and 1.
 extension ExitCode {
-    /// 69: something that was asked gave no answer, or a bad one.
+    /// 69: a dependency did not respond, or not as it should.
     static let unavailable = ExitCode(EX_UNAVAILABLE)
-    /// 70: the gateway could not start, or not go on.
+    /// 70: the gateway could not start or continue.
     static let cannotRun = ExitCode(EX_SOFTWARE)
-    /// 78: the configuration is faulty.
+    /// 78: the configuration has errors.
     static let invalidConfiguration = ExitCode(EX_CONFIG)
 }
 

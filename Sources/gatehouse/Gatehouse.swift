@@ -25,8 +25,8 @@ struct Gatehouse: AsyncParsableCommand {
             StoreCommand.self, LocalPoolCommand.self, AuditAppCommand.self,
         ])
 
-    /// Runs the command, and reports a failure in the form of its result. Output that cannot be written is a failure
-    /// too.
+    /// Runs the command and reports a failure in the format of its result. A failed write to standard output is a
+    /// failure too.
     static func main() async {
         CryptographyLibrary.staysUntilTheEnd()
         var status = await outcome()
@@ -57,9 +57,9 @@ struct Gatehouse: AsyncParsableCommand {
 
     private static var arguments: [String] { UnknownCommand.translated(Array(CommandLine.arguments.dropFirst())) }
 
-    /// The command of the command line. Errors in the command line are reported as JSON if it asks for that.
+    /// Parses the command line. Its errors are reported as JSON if it has `--json`.
     private static func parsed() throws -> any ParsableCommand {
-        // The parser's own help is of what it knows of the words, and good.
+        // The parser's own help is right for the words that it knows.
         if arguments.first == "help", let unknown { throw ValidationError(unknown.message) }
         do {
             return try parseAsRoot(arguments)
@@ -71,7 +71,7 @@ struct Gatehouse: AsyncParsableCommand {
         }
     }
 
-    /// Help and the version are results; what is wrong with the command line is said with the way it should be.
+    /// Prints help and version as results, and errors in the command line together with the correct usage.
     private static func report(_ error: any Error) -> ExitCode {
         let status = exitCode(for: error)
         let text = BrokenUsage.of(fullMessage(for: error))
@@ -89,7 +89,7 @@ struct Gatehouse: AsyncParsableCommand {
         return status
     }
 
-    /// The word that makes the command line a wrong one, whatever else is on it.
+    /// The word that makes the command line invalid; nil if there is none.
     private static var unknown: UnknownCommand? {
         let words = arguments[...]
         return .first(in: words.first == "help" ? words.dropFirst() : words, below: Self.self)

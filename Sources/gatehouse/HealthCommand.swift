@@ -7,7 +7,7 @@ internal import Pipeline
 internal import Settings
 internal import SettingsReader
 
-/// `gatehouse health`: asks a running gateway, for the health checks of containers.
+/// `gatehouse health`: asks a running gateway for its health, for container health checks.
 struct HealthCommand: AsyncParsableCommand, ReportingCommand {
     static let configuration = CommandConfiguration(
         commandName: "health",
@@ -87,7 +87,7 @@ struct HealthCommand: AsyncParsableCommand, ReportingCommand {
 
     func run() async throws {
         let admin = try admin()
-        var answer = try await HealthQuestion(
+        var answer = try await HealthProbe(
             address: admin.address, admin.verification, identity: try identity(), isAliveEnough: alive,
             timeout: .seconds(timeout)
         ).ask()
@@ -100,8 +100,8 @@ struct HealthCommand: AsyncParsableCommand, ReportingCommand {
 
     private struct Admin {
         let address: HostAndPort
-        let verification: HealthQuestion.Verification
-        /// Why the address is the default one and not that of the settings.
+        let verification: HealthProbe.Verification
+        /// The reason why the default address is used instead of that of the settings.
         var unread: SettingsError?
     }
 
@@ -115,10 +115,10 @@ struct HealthCommand: AsyncParsableCommand, ReportingCommand {
             let endpoint = try origin.adminEndpoint(environment: ProcessInfo.processInfo.environment)
             return Admin(
                 address: endpoint.address,
-                verification: endpoint.chains.map(HealthQuestion.Verification.chains) ?? .plainText)
+                verification: endpoint.chains.map(HealthProbe.Verification.chains) ?? .plainText)
         } catch {
-            // An operator who names settings is told what is wrong with them. Others may have none, or not be allowed
-            // to read them. Settings with TLS are there.
+            // Errors are reported to an operator who names the settings. Others may have no settings, or no permission
+            // to read them. Errors in `admin.tls` show that the settings exist and use TLS.
             guard config == nil, !error.concernAdminTLS else { throw CommandFailure(error, in: origin.name) }
             return Admin(
                 address: GatewaySettings.standardAdminAddress, verification: .plainText, unread: error.errors.first)
@@ -134,14 +134,14 @@ struct HealthCommand: AsyncParsableCommand, ReportingCommand {
         }
     }
 
-    private func identity() throws -> HealthQuestion.Identity? {
+    private func identity() throws -> HealthProbe.Identity? {
         guard let certificate, let key else { return nil }
         let chain = try contents(of: certificate, named: "--certificate")
         let secret = Secret(try contents(of: key, named: "--key"))
         guard PEMFile.isKey(secret, of: chain) == true else {
             throw CommandFailure("--key: \(key) is not the key of \(certificate)")
         }
-        return HealthQuestion.Identity(certificate: chain, key: secret)
+        return HealthProbe.Identity(certificate: chain, key: secret)
     }
 
     private func contents(of path: String, named option: String) throws -> [UInt8] {

@@ -1,8 +1,8 @@
 import Encoding
 
 extension JSON {
-    /// The value over several lines, in visible ASCII and spaces only: what a token holds is not to move the cursor or
-    /// turn the text around.
+    /// The value as indented JSON in visible ASCII and spaces only, so that contents of tokens can't move the cursor or
+    /// change the direction of text.
     func indented(by depth: Int = 0) -> String {
         let (inner, outer) = (String(repeating: "  ", count: depth + 1), String(repeating: "  ", count: depth))
         switch self {
@@ -16,7 +16,7 @@ extension JSON {
         }
     }
 
-    /// As compact JSON with everything escaped that is not visible ASCII.
+    /// Compact JSON in which everything except visible ASCII and spaces is escaped.
     private var ascii: String {
         var text = ""
         for unit in String(decoding: encoded(), as: UTF8.self).utf16 {

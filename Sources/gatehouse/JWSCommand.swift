@@ -6,7 +6,7 @@ import Pipeline
 import Settings
 internal import SettingsReader
 
-/// `gatehouse jws`: signatures alone.
+/// `gatehouse jws`: verification of signatures only.
 struct JWSCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "jws",
@@ -15,7 +15,7 @@ struct JWSCommand: AsyncParsableCommand {
         subcommands: [VerifyJWSCommand.self])
 }
 
-/// `gatehouse jws verify`: the layer of RFC 7515, without any claim.
+/// `gatehouse jws verify`: verifies the signature (RFC 7515) without any claims.
 struct VerifyJWSCommand: AsyncParsableCommand, ReportingCommand {
     static let configuration = CommandConfiguration(
         commandName: "verify",

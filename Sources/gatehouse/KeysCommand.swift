@@ -3,7 +3,7 @@ internal import Encoding
 internal import Keys
 internal import Store
 
-/// `gatehouse keys`: the gateway's own keys.
+/// `gatehouse keys`: manages the gateway's own keys.
 struct KeysCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "keys",
@@ -149,7 +149,7 @@ extension OwnKeys.Listed {
         ["purpose": .string(purpose.rawValue), "state": .string(state), "since": .string(since), "id": .string(id)]
     }
 
-    /// One line, in columns; the key in use stands out.
+    /// One line in columns; the current key is highlighted.
     fileprivate func line(on terminal: Terminal) -> String {
         func padded(_ text: String, _ count: Int) -> String {
             text + String(repeating: " ", count: max(1, count - text.count))

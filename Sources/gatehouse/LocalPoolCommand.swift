@@ -38,7 +38,7 @@ struct LocalPoolCommand: AsyncParsableCommand {
         let pool = try reportingErrors { try service(logger) }
         let ends = await ProcessSignals(SIGTERM, SIGINT)
         do {
-            // Nothing that the pool does is worth waiting for.
+            // There is no work to drain.
             let wasTold = try await withThrowingTaskGroup(of: Bool.self) { tasks in
                 tasks.addTask {
                     try await pool.run()
@@ -62,12 +62,12 @@ struct LocalPoolCommand: AsyncParsableCommand {
             path: config, environment: ProcessInfo.processInfo.environment)
         return try LocalPoolService(configuration: settings, logger: logger) { port in
             StandardOutput.line("local pool \(settings.poolID) listening on http://\(settings.host):\(port)")
-            // Scripts wait for this line, and what goes into a pipe would stay in the buffer.
+            // Scripts wait for this line, which would stay in the buffer if the output is a pipe.
             StandardOutput.flush()
         }
     }
 
-    /// - Throws: ``CommandFailure`` of status 78 (EX_CONFIG of sysexits) with every fault.
+    /// - Throws: ``CommandFailure`` with status 78 (EX_CONFIG of sysexits) and all errors.
     private func reportingErrors<Value>(_ body: () throws -> Value) throws -> Value {
         do {
             return try body()

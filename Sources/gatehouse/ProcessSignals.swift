@@ -1,9 +1,9 @@
 internal import Dispatch
 internal import Glibc
 
-/// Signals that come to the process. From its making on they no longer end the process, and wait to be read.
+/// Signals sent to the process. From initialization on, they no longer end the process, but wait to be read.
 struct ProcessSignals: Sendable {
-    /// A value for each signal. Of signals that come quickly one after another, the system may keep only one.
+    /// An element for each signal. The system may merge signals that arrive in quick succession.
     let all: AsyncStream<Void>
 
     init(_ signals: Int32...) async {
@@ -12,9 +12,9 @@ struct ProcessSignals: Sendable {
         let queue = DispatchQueue(label: "signals")
         for signal in signals {
             let source = DispatchSource.makeSignalSource(signal: signal, queue: queue)
-            // The handler keeps the source for as long as the process lives.
+            // The handler retains the source for the lifetime of the process.
             source.setEventHandler { withExtendedLifetime(source) { _ = continuation.yield() } }
-            // Until then the signal would do what it does by default.
+            // Before registration, the signal would have its default action.
             await withCheckedContinuation { registered in
                 source.setRegistrationHandler { registered.resume() }
                 source.resume()

@@ -1,24 +1,24 @@
 import Dispatch
 import Locking
 
-/// A line that says how far long work is, on a terminal's standard error; nothing in a pipe or a file.
+/// A line that shows the progress of long work on standard error, if that is a terminal.
 ///
-/// It is written on a thread of its own, since what it tells of may keep all others.
+/// It is written by a thread of its own, since the work may occupy all others.
 final class ProgressLine: Sendable {
     private let terminal = Terminal.standardError
     private let text: @Sendable () -> String
     private let queue = DispatchQueue(label: "progress")
-    /// Whether it is to be seen.
+    /// Whether the line is visible.
     private let isShown = Locked(false)
 
     private static let interval = DispatchTimeInterval.milliseconds(200)
 
-    /// - Parameter text: what it says now.
+    /// - Parameter text: returns the current text of the line.
     init(_ text: @escaping @Sendable () -> String) {
         self.text = text
     }
 
-    /// Shows the line while something is done, and takes it away afterwards.
+    /// Shows the line while `work` runs, and removes it afterwards.
     static func showing<Value>(
         _ text: @escaping @Sendable () -> String, while work: (ProgressLine) async throws -> Value
     ) async throws -> Value {
@@ -31,12 +31,12 @@ final class ProgressLine: Sendable {
     private func begin() {
         guard terminal.movesCursor else { return }
         isShown.withLock { $0 = true }
-        // At once, so that work of no time shows it as well; from then on beside the work.
+        // The first output is immediate, so that short work shows it as well; later updates run beside the work.
         show()
     }
 
     private func show() {
-        // No more once it has ended: what the command tells comes then.
+        // Nothing is written after the end, when the command prints its result.
         let goesOn = isShown.withLock { isShown in
             if isShown { StandardError.write("\r\u{1B}[K\(text())") }
             return isShown
@@ -44,7 +44,7 @@ final class ProgressLine: Sendable {
         if goesOn { queue.asyncAfter(deadline: .now() + Self.interval) { self.show() } }
     }
 
-    /// Takes the line away, for something that is to stay there.
+    /// Removes the line before `write` prints permanent output.
     func interrupt(_ write: () -> Void) {
         isShown.withLock { isShown in
             if isShown { StandardError.write("\r\u{1B}[K") }

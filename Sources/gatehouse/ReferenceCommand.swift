@@ -5,7 +5,7 @@ internal import Encoding
 internal import Pipeline
 internal import Telemetry
 
-/// `gatehouse reference`: facts about the program, for documentation and for tools.
+/// `gatehouse reference`: prints facts about the program for documentation and tools.
 struct ReferenceCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "reference",
@@ -40,7 +40,7 @@ struct ReferenceCommand: ParsableCommand {
 
 /// The parts of the document.
 private enum Reference {
-    /// A code that several kinds share is there once, with all of them.
+    /// The reason codes. A code that several kinds share is listed once, with all its kinds.
     static var reasons: [JSON] {
         Reason.codes.map { code in
             let kinds = Reason.allCases.filter { $0.code == code }.map { JSON.string($0.kind.rawValue) }
@@ -48,7 +48,7 @@ private enum Reference {
         }
     }
 
-    /// The names of each field in the schemas.
+    /// The names of each field in all log schemas.
     static var logSchemas: [JSON] {
         LogName.allCases.map(\.names).map { names in
             .array([names.own, names.ecs, names.otel].map { .string($0.description) })
@@ -73,7 +73,7 @@ private enum Reference {
         }
     }
 
-    /// The values of labels that come from closed lists, beside reasons.
+    /// The values of labels from closed lists, except reasons.
     static var labelValues: JSONObject {
         let labels = GatewayMetrics.labels(routes: [], upstreams: [])
         return [

@@ -3,7 +3,7 @@ internal import Gateway
 internal import Keys
 internal import Store
 
-/// `gatehouse revoke`: lets tokens that have not expired count no more.
+/// `gatehouse revoke`: revokes tokens that have not expired.
 struct RevokeCommand: AsyncParsableCommand, ReportingCommand {
     static let configuration = CommandConfiguration(
         commandName: "revoke",
@@ -44,7 +44,7 @@ struct RevokeCommand: AsyncParsableCommand, ReportingCommand {
     @OptionGroup var output: OutputOptions
 
     func validate() throws {
-        // An empty one counts too: a script's variable may be unset.
+        // Empty values count too: a script's variable may be unset.
         let given = [subject, originID, tokenID, session].compactMap { $0 }
         guard given.count == 1, given.allSatisfy({ !$0.isEmpty }) else {
             throw ValidationError("Name the tokens by one of --subject, --origin-jti, --jti and --sid, with a value.")

@@ -2,7 +2,7 @@ import ArgumentParser
 import Encoding
 import Settings
 
-/// `gatehouse schema`: the settings' schema for editors.
+/// `gatehouse schema`: prints the JSON Schema of the settings for editors.
 struct SchemaCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "schema",

@@ -9,7 +9,7 @@ internal import SettingsReader
 internal import Telemetry
 internal import Tracing
 
-/// `gatehouse serve`: the gateway itself.
+/// `gatehouse serve`: runs the gateway.
 struct ServeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "serve",
@@ -36,7 +36,7 @@ struct ServeCommand: AsyncParsableCommand {
 
     func run() async throws {
         FreedMemory.keep()
-        // From here on a SIGHUP does not end the process.
+        // From here on, SIGHUP does not end the process.
         let hangUps = await ProcessSignals(SIGHUP)
         let origin = try options.origin(argument)
         let settings = try origin.load()
@@ -44,7 +44,7 @@ struct ServeCommand: AsyncParsableCommand {
         let notification = SystemdNotification(environment: environment)
         let logs = try logs(settings)
         logs.reportCrashes()
-        // Whatever ends it, what was said is written.
+        // Pending log lines are written on every exit.
         defer { logs.close() }
         let logger = logs.logger
         if let reason = DescriptorLimit.raise() {
@@ -52,7 +52,7 @@ struct ServeCommand: AsyncParsableCommand {
         }
         let load = { @Sendable in try origin.read(environment: environment) }
         let tracing = CurrentTracing()
-        // Spans that libraries make join those of the gateway.
+        // Spans that libraries create join the gateway's traces.
         InstrumentationSystem.bootstrap(GatewayTracer(tracing))
         let gateway = GatewayService(
             settings: settings, environment: environment, load: load, logs: logs, tracing: tracing
@@ -90,7 +90,7 @@ struct ServeCommand: AsyncParsableCommand {
         }
     }
 
-    /// - Throws: exit status 78 (EX_CONFIG of sysexits) after saying which file cannot be written to.
+    /// - Throws: exit status 78 (EX_CONFIG of sysexits), after reporting the file that can't be written.
     private func logs(_ settings: GatewaySettings) throws -> GatewayLogs {
         do throws(SettingsErrors) {
             return try GatewayLogs(settings)
@@ -106,6 +106,6 @@ struct ServeCommand: AsyncParsableCommand {
 }
 
 extension GatewaySettings {
-    /// Whether who starts the gateway sees its own log where errors are looked for.
+    /// Whether the gateway's own log goes to standard error, where the operator sees startup errors.
     fileprivate var logsToStandardError: Bool { logging.destination == .standardError }
 }

@@ -5,7 +5,7 @@ import Keys
 import Settings
 internal import SettingsReader
 
-/// The file without `--config`, as one would try it.
+/// The settings file as a positional argument, without `--config`.
 struct SettingsFile: ParsableArguments {
     @Argument(
         help: ArgumentHelp("The same as --config.", valueName: "file"),
@@ -13,7 +13,7 @@ struct SettingsFile: ParsableArguments {
     var file: String?
 }
 
-/// `--config`, and what every command does with it.
+/// `--config`, and the loading of settings that all commands share.
 struct SettingsOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -25,12 +25,12 @@ struct SettingsOptions: ParsableArguments {
 
     @OptionGroup var environment: EnvironmentOptions
 
-    /// Where the settings are, found after `--environment-file` has been read.
+    /// The source of the settings, determined after `--environment-file` has been read.
     ///
-    /// - Throws: ``CommandFailure``
+    /// - Throws: ``CommandFailure`` if the environment file is invalid or standard input can't be read.
     func origin() throws -> SettingsOrigin { try .found(by: config, environment) }
 
-    /// The same, where the file may stand by itself.
+    /// As ``origin()``, for commands that also accept the file as an argument.
     func origin(_ argument: SettingsFile) throws -> SettingsOrigin {
         guard argument.file == nil || config == nil else {
             throw ValidationError("The file is given twice: '\(argument.file ?? "")' and --config.")
@@ -38,24 +38,24 @@ struct SettingsOptions: ParsableArguments {
         return try .found(by: argument.file ?? config, environment)
     }
 
-    /// - Throws: ``CommandFailure`` with every fault.
+    /// - Throws: ``CommandFailure`` with all errors.
     func load() throws -> GatewaySettings { try origin().load() }
 
-    /// As ``load()``, for what works in the state directory: root goes on as its owner.
+    /// As ``load()``, for commands that work in the state directory: root continues as the directory's owner.
     func loadForState() throws -> GatewaySettings {
         let settings = try load()
         try StateOwner.become(settings.stateDirectory)
         return settings
     }
 
-    /// The place of the gateway's own keys, for a command beside gateways that run or do not.
+    /// The key rings of the gateway, for a command that runs beside running gateways or without them.
     func keyRings(_ settings: GatewaySettings) async throws -> KeyRings {
         try await GatewayState.keyRings(settings)
     }
 
-    /// The settings as the service will read them: root reads them once more as the state directory's owner.
+    /// The settings as the service reads them: root reads them again as the owner of the state directory.
     ///
-    /// - Throws: ``CommandFailure`` with every fault.
+    /// - Throws: ``CommandFailure`` with all errors.
     func loadAsService(_ origin: SettingsOrigin) throws -> GatewaySettings {
         let settings = try origin.load()
         guard let owner = try StateOwner.become(settings.stateDirectory) else { return settings }
@@ -64,7 +64,7 @@ struct SettingsOptions: ParsableArguments {
 }
 
 extension SettingsOrigin {
-    /// - Throws: ``CommandFailure``
+    /// - Throws: ``CommandFailure`` if the environment file is invalid or standard input can't be read.
     static func found(by option: String?, _ environment: EnvironmentOptions) throws -> SettingsOrigin {
         do {
             try environment.apply()
@@ -74,10 +74,10 @@ extension SettingsOrigin {
         return try SettingsOrigin(option: option, environment: ProcessInfo.processInfo.environment)
     }
 
-    /// Reads the settings and sees that they fit together.
+    /// Reads the settings and checks that they are consistent.
     ///
-    /// - Parameter reader: who reads them, where that is not who runs the command.
-    /// - Throws: ``CommandFailure`` with every fault.
+    /// - Parameter reader: the user who reads them, if it is not the user who runs the command.
+    /// - Throws: ``CommandFailure`` with all errors.
     func load(as reader: String? = nil) throws -> GatewaySettings {
         do {
             let settings = try read(environment: ProcessInfo.processInfo.environment)

@@ -3,20 +3,21 @@ import Glibc
 import Settings
 internal import SettingsReader
 
-/// Where the settings come from.
+/// The source of the settings.
 enum SettingsOrigin {
     case file(String)
-    /// The file that the packages install, where nothing else is named.
+    /// The file that the packages install; the default.
     case standardFile
-    /// Text that is there once: a reload reads it again as it was, and the files that it names as they are.
+    /// Text that can be read only once: a reload uses the same text, but reads the files that it names again.
     case text([UInt8], name: String)
 
     static let variable = "GATEHOUSE_CONFIG_YAML"
     static let standardPath = "/etc/gatehouse/gatehouse.yaml"
 
-    /// `--config`, where it is given; else the environment's text; else the file that the packages install.
+    /// Selects `--config` if given, otherwise the text in the environment, otherwise the file that the packages
+    /// install.
     ///
-    /// - Throws: ``CommandFailure`` where standard input cannot be read.
+    /// - Throws: ``CommandFailure`` if standard input cannot be read.
     init(option: String?, environment: [String: String]) throws(CommandFailure) {
         switch (option, environment[Self.variable]) {
         case ("-"?, _): self = .text(try StandardInput.readAll(), name: "standard-input")
@@ -26,7 +27,7 @@ enum SettingsOrigin {
         }
     }
 
-    /// How faults call it.
+    /// The name of the source in errors.
     var name: String {
         switch self {
         case .file(let path): path
@@ -35,7 +36,7 @@ enum SettingsOrigin {
         }
     }
 
-    /// - Throws: ``SettingsErrors``
+    /// - Throws: ``SettingsErrors`` with all errors.
     func read(environment: [String: String]) throws(SettingsErrors) -> GatewaySettings {
         try seeThatTheyAreThere()
         return try GatewaySettings.load(path: name, environment: environment) { (path) throws(FileReadFailure) in
@@ -43,9 +44,9 @@ enum SettingsOrigin {
         }
     }
 
-    /// Where the admin listener is and by what it is verified, whatever else the settings say.
+    /// Reads only the admin listener's address and certificates, whatever else the settings say.
     ///
-    /// - Throws: ``SettingsErrors``
+    /// - Throws: ``SettingsErrors`` if they can't be read or are invalid.
     func adminEndpoint(environment: [String: String]) throws(SettingsErrors) -> AdminEndpoint {
         try seeThatTheyAreThere()
         return try AdminEndpoint.read(path: name, environment: environment) { (path) throws(FileReadFailure) in
@@ -53,9 +54,9 @@ enum SettingsOrigin {
         }
     }
 
-    /// The domains of pools' hosted pages, whatever else the settings say.
+    /// Reads only the domains of the pools' hosted pages, whatever else the settings say.
     ///
-    /// - Throws: ``CommandFailure``
+    /// - Throws: ``CommandFailure`` if they can't be read or are invalid.
     func hostedDomains() throws -> [String] {
         do throws(SettingsErrors) {
             return try GatewaySettings.hostedDomains(path: name, environment: ProcessInfo.processInfo.environment) {
@@ -67,7 +68,7 @@ enum SettingsOrigin {
         }
     }
 
-    /// The contents of the settings, or of a file that they name.
+    /// Reads the settings, or a file that they name.
     private func bytes(of path: String) throws(FileReadFailure) -> [UInt8] {
         switch self {
         case .text(let bytes, let name) where path == name:
@@ -77,7 +78,7 @@ enum SettingsOrigin {
         }
     }
 
-    /// - Throws: ``SettingsErrors`` that say what could have been named.
+    /// - Throws: ``SettingsErrors`` if there are no settings, with the ways to provide them.
     private func seeThatTheyAreThere() throws(SettingsErrors) {
         switch self {
         case .text(let bytes, Self.variable) where bytes.isEmpty:

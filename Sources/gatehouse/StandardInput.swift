@@ -1,10 +1,10 @@
 import Glibc
 
-/// Standard input, which is where tokens come from: a command line can be read by everybody on the machine.
+/// Standard input, the source of tokens: command lines are visible to all users of the machine.
 enum StandardInput {
-    /// All of it, as bytes.
+    /// Reads everything.
     ///
-    /// - Throws: ``CommandFailure`` rather than take a part for all of it.
+    /// - Throws: ``CommandFailure`` if reading fails, so that no partial input is used.
     static func readAll() throws(CommandFailure) -> [UInt8] {
         var bytes: [UInt8] = []
         var part = [UInt8](repeating: 0, count: 64 << 10)
@@ -17,7 +17,7 @@ enum StandardInput {
             } else if count == 0 {
                 return bytes
             } else if errno == EAGAIN {
-                // Others may have made the pipe one that does not wait.
+                // Another process may have made the pipe non-blocking.
                 var readable = pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0)
                 _ = unsafe poll(&readable, 1, -1)
             } else if errno != EINTR {
@@ -27,15 +27,15 @@ enum StandardInput {
         }
     }
 
-    /// One token: everything but the newline with which editors and shells end what they write.
+    /// Reads one token, without the trailing newline of editors and shells.
     static func readToken() throws(CommandFailure) -> [UInt8] { withoutNewline(try readAll()[...]) }
 
-    /// Every line that is not empty.
+    /// Reads all non-empty lines.
     static func readLines() throws(CommandFailure) -> [[UInt8]] {
         try readAll().split(separator: UInt8(ascii: "\n")).map(withoutNewline).filter { !$0.isEmpty }
     }
 
-    /// A token without what stands before it in a request: `Authorization:`, and `Bearer` in any case (RFC 9110, 11.1).
+    /// Removes `Authorization:` and `Bearer` (in any case; RFC 9110, 11.1), as they precede a token in a request.
     static func bareToken(_ text: [UInt8]) -> [UInt8] {
         var rest = text[...]
         for prefix in ["authorization:", "bearer "] {

@@ -1,7 +1,7 @@
 import Glibc
 import Locking
 
-/// Where results go. Swift's `print` says nothing of what could not be written, such as to a disk that is full.
+/// The output of results. Unlike Swift's `print`, it detects failed writes, for example to a full disk.
 enum StandardOutput {
     fileprivate struct State {
         var pending: [UInt8] = []
@@ -10,10 +10,10 @@ enum StandardOutput {
     }
 
     private static let state = Locked(State())
-    /// So that many lines do not take a system call each.
+    /// The size of the buffer, which saves a system call per line.
     private static let room = 16 << 10
 
-    /// Writes the text and a newline: at once on a terminal, else when there is enough of it, or at ``flush()``.
+    /// Writes the text and a newline: at once on a terminal, otherwise when the buffer is full or at ``flush()``.
     static func line(_ text: String) {
         state.withLock { state in
             state.pending += text.utf8
@@ -22,14 +22,15 @@ enum StandardOutput {
         }
     }
 
-    /// Lets who reads through a pipe see what has been written so far.
+    /// Writes the buffered output, so that the reader of a pipe sees it.
     static func flush() {
         state.withLock { $0.flush() }
     }
 
-    /// Writes what is left.
+    /// Writes the remaining output.
     ///
-    /// - Returns: why not all could be written. Nil as well where who read it wants no more: that is how `head` ends.
+    /// - Returns: the reason why output could not be written; nil on success, or if the reader closed the pipe, as
+    ///   `head` does.
     static func finish() -> String? {
         flush()
         guard let failure = state.withLock({ $0.failure }), failure != EPIPE else { return nil }
@@ -45,7 +46,7 @@ extension StandardOutput.State {
             if count >= 0 {
                 rest = rest.dropFirst(count)
             } else if errno == EAGAIN {
-                // Others may have made the pipe one that does not wait.
+                // Another process may have made the pipe non-blocking.
                 var writable = pollfd(fd: STDOUT_FILENO, events: Int16(POLLOUT), revents: 0)
                 _ = unsafe poll(&writable, 1, -1)
             } else if errno != EINTR {

@@ -1,15 +1,15 @@
 import Glibc
 
-/// The user that the files of a state directory belong to.
+/// The user who owns the files of a state directory.
 ///
-/// An operator works as root, who alone reads the service's secrets; a file that root leaves in the state directory is
-/// one that the service cannot read.
+/// Operators run commands as root, since only root can read the service's secrets; but the service could not read files
+/// that root creates in the state directory.
 enum StateOwner {
-    /// As root, goes on as the directory's owner, with that user's groups. Anybody else stays who they are, and so does
-    /// root where the directory is root's or not there.
+    /// Switches from root to the directory's owner and that user's groups. Does nothing for other users, or if root
+    /// owns the directory, or if it does not exist.
     ///
-    /// - Returns: who that is; nil for who stays who they are.
-    /// - Throws: ``CommandFailure``
+    /// - Returns: the name of the new user; nil if the user stays the same.
+    /// - Throws: ``CommandFailure`` if the user can't be changed.
     @discardableResult
     static func become(_ directory: String) throws -> String? {
         var about = stat()

@@ -4,7 +4,7 @@ internal import Keys
 internal import Settings
 internal import Store
 
-/// `gatehouse store`: the gateway's database.
+/// `gatehouse store`: manages the gateway's database.
 struct StoreCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "store",

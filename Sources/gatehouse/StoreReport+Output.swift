@@ -28,7 +28,7 @@ extension StoreReport {
         }
     }
 
-    /// The steps that are missing, or not known.
+    /// The missing or unknown migration steps.
     private var schemaDifference: [String] {
         switch schema {
         case .current, .unreadable: []

@@ -5,7 +5,7 @@ internal import Locking
 internal import Settings
 internal import Store
 
-/// Commands for the schema, and for moving the state between its places.
+/// Commands for the schema, and for moving the state between its locations.
 extension StoreCommand {
     struct Report: AsyncParsableCommand, ReportingCommand {
         static let configuration = CommandConfiguration(
@@ -94,7 +94,7 @@ extension StoreCommand {
     }
 }
 
-/// The number of records that have been copied so far, as a line of progress.
+/// A progress line with the number of records copied so far.
 enum RecordCount {
     static func showing<Value>(_ body: (@escaping @Sendable (Int) -> Void) async throws -> Value) async throws -> Value
     {

@@ -2,7 +2,7 @@ internal import Admin
 internal import FoundationEssentials
 internal import Glibc
 
-/// Tells the service manager how the gateway fares (sd_notify(3)): a datagram to the socket that `NOTIFY_SOCKET` names.
+/// Notifies the service manager of the gateway's status (sd_notify(3)) by datagrams to the socket in `NOTIFY_SOCKET`.
 /// Without a service manager nothing is sent.
 struct SystemdNotification: Sendable {
     private let address: [UInt8]?
@@ -10,11 +10,11 @@ struct SystemdNotification: Sendable {
     init(environment: [String: String]) {
         address = environment["NOTIFY_SOCKET"].flatMap { name in
             var bytes = Array(name.utf8)
-            // sockaddr_un has room for 107 bytes and the ending zero.
+            // sockaddr_un has room for 107 bytes and the terminating zero.
             guard (2...107).contains(bytes.count), bytes[0] == UInt8(ascii: "/") || bytes[0] == UInt8(ascii: "@") else {
                 return nil
             }
-            // An abstract socket's name begins with a zero.
+            // The name of an abstract socket begins with a zero.
             if bytes[0] == UInt8(ascii: "@") { bytes[0] = 0 }
             return bytes
         }
@@ -31,7 +31,7 @@ struct SystemdNotification: Sendable {
         }
     }
 
-    /// Followed by ``ready(_:)``. Type=notify-reload wants the time as well.
+    /// Reports a reload, which ``ready(_:)`` ends. Type=notify-reload also requires the time.
     private func reloading() {
         var now = timespec()
         unsafe clock_gettime(CLOCK_MONOTONIC, &now)
@@ -40,7 +40,7 @@ struct SystemdNotification: Sendable {
 
     func stopping() { send("STOPPING=1\nSTATUS=draining") }
 
-    /// A message that can't be sent is lost: the service manager's own time-outs see to the rest.
+    /// Sends a message. If this fails, the message is lost; the time-outs of the service manager cover that case.
     private func send(_ message: String) {
         guard let address else { return }
         let socket = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)

@@ -1,16 +1,16 @@
-/// The gateway's line in `systemctl status`. It is one line, since the next line of a message to the service manager
-/// would be an assignment of its own (sd_notify(3)). It holds nothing that moves a terminal's cursor, and is short
-/// enough to be read.
+/// The gateway's status line in `systemctl status`. It has no line breaks, since the next line of a notification would
+/// be another assignment (sd_notify(3)), and no characters that move a terminal's cursor. Its length is limited.
 struct SystemdStatus: Equatable {
     static let serving = Self(text: "serving")
-    /// Unicode scalars of a fault: what is longer than 4096 bytes the service manager drops. The log has the whole.
+    /// The maximum length of an error, in Unicode scalars: the service manager drops messages of more than 4096 bytes.
+    /// The log has the whole error.
     static let errorLimit = 300
 
     let text: String
 
     private init(text: String) { self.text = text }
 
-    /// The settings in use stay: the first reason, and how many there are besides.
+    /// The settings in use remain. Shows the first error and the number of others.
     static func reloadFailed(_ errors: [String]) -> Self {
         let first = Columns.visible(errors.first ?? "see the log")
         let shown =

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Glibc
 
-/// A standard stream, which may be a terminal that shows colours.
+/// A standard stream, which may be a terminal that supports colours.
 struct Terminal {
     enum Style: String {
         case bold = "1"
@@ -9,16 +9,17 @@ struct Terminal {
         case bad = "31"
     }
 
-    /// Whether somebody sits there.
+    /// Whether the stream is a terminal.
     let isTerminal: Bool
-    /// Whether it can be written over what is there.
+    /// Whether the terminal can overwrite its last line.
     let movesCursor: Bool
     let hasColours: Bool
 
     static let standardOutput = Terminal(STDOUT_FILENO)
     static let standardError = Terminal(STDERR_FILENO)
 
-    /// No colours for who wants none (`NO_COLOR`, no-color.org), for terminals that have none, and for pipes and files.
+    /// Disables colours if the user does not want them (`NO_COLOR`, no-color.org), on terminals without colours, and
+    /// for pipes and files.
     private init(_ descriptor: Int32) {
         let environment = ProcessInfo.processInfo.environment
         isTerminal = isatty(descriptor) == 1
@@ -31,7 +32,7 @@ struct Terminal {
     }
 }
 
-/// Swift's `print` knows standard output only.
+/// Standard error, which Swift's `print` does not support.
 enum StandardError {
     static func write(_ text: String) {
         let bytes = Array(text.utf8)

@@ -5,7 +5,7 @@ internal import Glibc
 internal import Logging
 internal import Pipeline
 
-/// `gatehouse token`: what becomes of a token, without a gateway that runs.
+/// `gatehouse token`: examines tokens without a running gateway.
 struct TokenCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "token",
@@ -21,7 +21,7 @@ struct TokenCommand: AsyncParsableCommand {
         subcommands: [VerifyTokenCommand.self, InspectTokenCommand.self])
 }
 
-/// `gatehouse token verify`: the verdict of a gateway with these settings.
+/// `gatehouse token verify`: verifies a token as a gateway with these settings would.
 struct VerifyTokenCommand: AsyncParsableCommand, ReportingCommand {
     static let configuration = CommandConfiguration(
         commandName: "verify",
@@ -108,7 +108,7 @@ struct VerifyTokenCommand: AsyncParsableCommand, ReportingCommand {
     }
 }
 
-/// `gatehouse token inspect`: what a token says, whoever wrote it.
+/// `gatehouse token inspect`: shows the contents of a token without verification.
 struct InspectTokenCommand: ParsableCommand, ReportingCommand {
     static let configuration = CommandConfiguration(
         commandName: "inspect",

@@ -2,27 +2,27 @@ internal import ArgumentParser
 internal import Settings
 internal import SettingsReader
 
-/// A word of a command line that stands where a command's name should, and is none.
+/// A word of the command line in the position of a command's name that is not a command.
 struct UnknownCommand {
     let word: String
     /// The command that was probably meant.
     let meant: String?
 
-    /// Words that other programs have for a command or an option, and the one that there is here.
+    /// Words that other programs use for a command or option, with the equivalent here.
     private static let synonyms = ["validate": "check", "version": "--version"]
-    /// The way to do what a word asks for, where no command does it.
+    /// Advice for words that no command corresponds to.
     private static let advice = [
         "reload": "A running gateway reloads at SIGHUP (systemctl reload gatehouse), or by POST /reload at its admin "
             + "listener."
     ]
 
-    /// The arguments of a command line with its first word as the one here.
+    /// Replaces the first argument if it is a synonym.
     static func translated(_ arguments: [String]) -> [String] {
         guard let word = arguments.first, let own = synonyms[word] else { return arguments }
         return [own] + arguments.dropFirst()
     }
 
-    /// Nil where all words up to the first option name commands.
+    /// The first unknown command; nil if all words up to the first option name commands.
     static func first(in words: ArraySlice<String>, below root: any ParsableCommand.Type) -> UnknownCommand? {
         var known = root.configuration.subcommands
         for (index, word) in words.enumerated() {
@@ -36,7 +36,7 @@ struct UnknownCommand {
         return nil
     }
 
-    /// As the parser of the command line says it, and with the hint that it has for options only.
+    /// The parser's error message with a suggestion, which the parser itself offers for options only.
     var message: String {
         let remedy = Self.advice[word] ?? meant.map { "Did you mean '\($0)'?" }
         return "Unexpected argument '\(word)'" + (remedy.map { ". \($0)" } ?? "")

@@ -5,7 +5,7 @@ internal import Logging
 internal import Sessions
 internal import Store
 
-/// `gatehouse users`: the users who sign in with Apple.
+/// `gatehouse users`: manages the users who sign in with Apple.
 struct UsersCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "users",
@@ -157,7 +157,7 @@ struct UsersCommand: AsyncParsableCommand {
     }
 }
 
-/// The user that a command is about.
+/// The user that a command acts on.
 struct UserArgument: ParsableArguments {
     @OptionGroup var options: SettingsOptions
     @Argument(help: "The user's id.") var id: String

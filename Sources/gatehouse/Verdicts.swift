@@ -1,7 +1,7 @@
 import ArgumentParser
 import Encoding
 
-/// A command's verdict on one token.
+/// The verdict on one token.
 struct TokenVerdict {
     let isAccepted: Bool
     /// For `--json` and `--lines`.
@@ -31,7 +31,7 @@ extension TokenVerdict {
     }
 }
 
-/// How verdicts are asked for and told.
+/// The options of commands that verify tokens, and their output.
 struct VerdictOptions: ParsableArguments, ResultOptions {
     @Flag(name: .customLong("json"), help: "Print the verdict as one line of JSON.")
     var isJSON = false
@@ -41,9 +41,9 @@ struct VerdictOptions: ParsableArguments, ResultOptions {
 
     var json: Bool { isJSON || lines }
 
-    /// Reads the tokens and tells what `judge` says of each.
+    /// Reads the tokens and prints the verdict of `judge` on each.
     ///
-    /// - Throws: exit status 1 unless all were accepted; ``CommandFailure``.
+    /// - Throws: exit status 1 unless all tokens are accepted; ``CommandFailure`` if standard input can't be read.
     func report(_ judge: ([UInt8]) async throws -> TokenVerdict) async throws {
         var areAccepted = true
         for token in try lines ? StandardInput.readLines() : [StandardInput.readToken()] {

@@ -8,7 +8,7 @@ import Testing
 @Suite("An order of a certificate", .timeLimit(.minutes(10)))
 struct ACMEIssuanceTests {
     /// Waits move its clock, and nothing else does.
-    private final class Stage: ACMEStage {
+    private final class Stage: ACMEIssuanceDelegate {
         struct State {
             var time: Int64
             var waits: [Int64] = []
@@ -31,8 +31,8 @@ struct ACMEIssuanceTests {
 
         func present(_ challenge: ACMEChallenge) async throws { state.withLock { $0.presented.append(challenge) } }
         func withdraw(_ challenge: ACMEChallenge) async throws { state.withLock { $0.withdrawn.append(challenge) } }
-        func keepOrder(_ url: String, _ key: Secret) async throws { state.withLock { $0.kept = (url, key) } }
-        func goOn() async throws {
+        func storeOrder(_ url: String, _ key: Secret) async throws { state.withLock { $0.kept = (url, key) } }
+        func renewLease() async throws {
             if losesLease, !now.presented.isEmpty { throw ACMEError.leaseLost }
         }
         func wait(_ seconds: Int64) async throws {
@@ -45,7 +45,7 @@ struct ACMEIssuanceTests {
     }
 
     private struct Order {
-        let stage: Stage
+        let delegate: Stage
         private let issuance: ACMEIssuance
 
         /// - Parameters:
@@ -55,17 +55,18 @@ struct ACMEIssuanceTests {
             _ directory: ScriptedDirectory, ahead: Int64 = 0, replacesValid: Bool = false, losesLease: Bool = false,
             left: Stage? = nil
         ) throws {
-            let stage = Stage(time: Int64(Date().timeIntervalSince1970) + ahead, losesLease: losesLease)
-            let now: @Sendable () -> Int64 = { stage.now.time }
-            self.stage = stage
+            let delegate = Stage(time: Int64(Date().timeIntervalSince1970) + ahead, losesLease: losesLease)
+            let now: @Sendable () -> Int64 = { delegate.now.time }
+            self.delegate = delegate
             issuance = ACMEIssuance(
                 client: ACMEClient(
                     directory: "https://ca.test/dir", key: try P256SigningKey.generate(), fetcher: directory,
                     now: now),
-                stage: stage, name: "a.test", challenge: .http,
+                delegate: delegate, name: "a.test", challenge: .http,
                 left: left?.now.kept.map {
-                    ACMEState.Finalized(
-                        name: "a.test", directory: "https://ca.test/dir", url: $0.url, key: $0.key, at: now())
+                    ACMEState.SubmittedOrder(
+                        name: "a.test", directory: "https://ca.test/dir", url: $0.url, key: $0.key,
+                        storedAt: now())
                 }, replacesValid: replacesValid, now: now,
                 canServe: { _, _ in true })
         }
@@ -111,7 +112,7 @@ struct ACMEIssuanceTests {
             let order = try Order(ScriptedDirectory(["certificate": replies]))
             let found = try await order.error()
             let error = try #require(found)
-            #expect((250...300).contains(order.stage.now.waits.reduce(0, +)), "\(error)")
+            #expect((250...300).contains(order.delegate.now.waits.reduce(0, +)), "\(error)")
             #expect(RenewalSchedule.wait(after: error, count: 1) >= 300, "\(error)")
             #expect(RenewalSchedule.wait(after: error, count: 2) >= 600, "\(error)")
             #expect(RenewalSchedule.concernsAll(error), "\(error)")
@@ -123,7 +124,7 @@ struct ACMEIssuanceTests {
         let directory = ScriptedDirectory([step: [.status(503)]])
         let order = try Order(directory)
         #expect(try await order.error() == ACMEError.unreachable("status 503"))
-        #expect(order.stage.now.waits.isEmpty)
+        #expect(order.delegate.now.waits.isEmpty)
         #expect(await directory.count("finalize") == 0)
     }
 
@@ -131,11 +132,11 @@ struct ACMEIssuanceTests {
     func slow() async throws {
         let order = try Order(ScriptedDirectory(delays: 50))
         _ = try await order.run()
-        let waits = order.stage.now.waits
+        let waits = order.delegate.now.waits
         #expect(waits.first == 1 && waits.last == 10 && waits == waits.sorted())
         let endless = try Order(ScriptedDirectory(delays: 1000))
         #expect(try await endless.error() == ACMEError.tookTooLong("the order"))
-        #expect((250...300).contains(endless.stage.now.waits.reduce(0, +)))
+        #expect((250...300).contains(endless.delegate.now.waits.reduce(0, +)))
     }
 
     // MARK: An order that somebody else has begun
@@ -159,8 +160,8 @@ struct ACMEIssuanceTests {
         let directory = ScriptedDirectory([step: replies], delays: 2)
         let first = try Order(directory)
         #expect(await Self.isCancelled(first))
-        let kept = try #require(first.stage.now.kept)
-        let issued = try await Order(directory, left: first.stage).run()
+        let kept = try #require(first.delegate.now.kept)
+        let issued = try await Order(directory, left: first.delegate).run()
         #expect(issued.key == kept.key)
         #expect(await directory.count("new") == 1)
     }
@@ -177,10 +178,10 @@ struct ACMEIssuanceTests {
         let directory = ScriptedDirectory(["certificate": [.cancels], "order": [.own] + replies])
         let first = try Order(directory)
         #expect(await Self.isCancelled(first))
-        let second = try Order(directory, left: first.stage)
+        let second = try Order(directory, left: first.delegate)
         #expect(try await (second.error() == nil) == isOrderedAnew)
         #expect(await directory.count("new") == (isOrderedAnew ? 2 : 1))
-        #expect((second.stage.now.kept != nil) == isOrderedAnew)
+        #expect((second.delegate.now.kept != nil) == isOrderedAnew)
     }
 
     @Test("An order that ended otherwise, or whose key cannot be read, is replaced by a new one")
@@ -189,10 +190,10 @@ struct ACMEIssuanceTests {
         let first = try Order(directory)
         #expect(await Self.isCancelled(first))
         await directory.endOrder(as: "invalid")
-        _ = try await Order(directory, left: first.stage).run()
+        _ = try await Order(directory, left: first.delegate).run()
         #expect(await directory.count("new") == 2)
-        let unreadable = Stage(time: first.stage.now.time, losesLease: false)
-        try await unreadable.keepOrder("https://ca.test/order", Secret("no key"))
+        let unreadable = Stage(time: first.delegate.now.time, losesLease: false)
+        try await unreadable.storeOrder("https://ca.test/order", Secret("no key"))
         _ = try await Order(directory, left: unreadable).run()
         #expect(await directory.count("new") == 3)
     }
@@ -228,8 +229,8 @@ struct ACMEIssuanceTests {
         for replies in scripts {
             let order = try Order(ScriptedDirectory(replies))
             _ = try await order.error()
-            #expect(order.stage.now.presented.count == 1)
-            #expect(order.stage.now.withdrawn == order.stage.now.presented)
+            #expect(order.delegate.now.presented.count == 1)
+            #expect(order.delegate.now.withdrawn == order.delegate.now.presented)
         }
     }
 
@@ -237,7 +238,7 @@ struct ACMEIssuanceTests {
     func leaseLost() async throws {
         let order = try Order(ScriptedDirectory(), losesLease: true)
         #expect(try await order.error() == ACMEError.leaseLost)
-        #expect(order.stage.now.presented.count == 1)
-        #expect(order.stage.now.withdrawn.isEmpty)
+        #expect(order.delegate.now.presented.count == 1)
+        #expect(order.delegate.now.withdrawn.isEmpty)
     }
 }

@@ -11,9 +11,10 @@ struct ACMEStateTests {
             name: name, directory: "https://ca.test/dir", chain: chain, key: Secret("k"), obtainedAt: obtainedAt)
     }
 
-    private static func finalized(_ name: String, at time: Int64) -> ACMEState.Finalized {
+    private static func order(_ name: String, at time: Int64) -> ACMEState.SubmittedOrder {
         .init(
-            name: name, directory: "https://ca.test/dir", url: "https://ca.test/order", key: Secret("k"), at: time)
+            name: name, directory: "https://ca.test/dir", url: "https://ca.test/order", key: Secret("k"),
+            storedAt: time)
     }
 
     private static var state: ACMEState {
@@ -25,7 +26,7 @@ struct ACMEStateTests {
                 name: "b.test", count: 2, nextAt: 11, lastAt: 8, since: 7, storedAt: 9, error: "why \"so\""))
         let challenge = ACMEChallenge(type: .http, name: "b.test", token: "t", keyAuthorization: "t.x")
         state.pending = [.init(challenge: challenge, endsAt: 10)]
-        state.keep(finalized("b.test", at: 8))
+        state.keep(order("b.test", at: 8))
         return state
     }
 
@@ -44,7 +45,7 @@ struct ACMEStateTests {
         let state = try ACMEState(decoding: Array(older.utf8))
         let failure = state.failure(of: "b.test")
         #expect(failure?.since == 8 && failure?.storedAt == 8)
-        #expect(state.finalized.isEmpty && state.pending == Self.state.pending)
+        #expect(state.submittedOrders.isEmpty && state.pending == Self.state.pending)
     }
 
     @Test(
@@ -59,23 +60,23 @@ struct ACMEStateTests {
         state.keep(Self.certificate("b.test", 6))
         state.keep(Self.certificate("b.test", 7))
         #expect(state.certificates.map(\.obtainedAt) == [5, 7] && state.failures.isEmpty)
-        #expect(state.finalized.isEmpty)
+        #expect(state.submittedOrders.isEmpty)
     }
 
     @Test("A name has one finalized order, at the directory that was asked, for a day")
     func finalizedOrder() {
         var state = Self.state
-        let (newer, directory, day) = (Self.finalized("b.test", at: 100), "https://ca.test/dir", Int64(86_400))
+        let (newer, directory, day) = (Self.order("b.test", at: 100), "https://ca.test/dir", Int64(86_400))
         state.keep(newer)
-        #expect(state.finalized == [newer])
-        #expect(state.finalized("b.test", directory: directory, now: 99 + day) == newer)
-        #expect(state.finalized("b.test", directory: directory, now: 100 + day) == nil)
-        #expect(state.finalized("b.test", directory: "https://other.test/dir", now: 100) == nil)
-        #expect(state.finalized("a.test", directory: directory, now: 100) == nil)
+        #expect(state.submittedOrders == [newer])
+        #expect(state.submittedOrder("b.test", directory: directory, now: 99 + day) == newer)
+        #expect(state.submittedOrder("b.test", directory: directory, now: 100 + day) == nil)
+        #expect(state.submittedOrder("b.test", directory: "https://other.test/dir", now: 100) == nil)
+        #expect(state.submittedOrder("a.test", directory: directory, now: 100) == nil)
         state.prune(names: ["b.test"], now: 99 + day)
-        #expect(state.finalized == [newer])
+        #expect(state.submittedOrders == [newer])
         state.prune(names: ["b.test"], now: 100 + day)
-        #expect(state.finalized.isEmpty)
+        #expect(state.submittedOrders.isEmpty)
     }
 
     @Test("Names that are not ordered any more leave nothing behind that is over")

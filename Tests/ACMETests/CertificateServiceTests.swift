@@ -25,7 +25,7 @@ struct CertificateServiceTests {
         }
         let fetcher = RecordedFetcher()
         let service = CertificateService(
-            CertificateOrder(directory: Self.directory, contacts: [], challenge: .http, names: ["a.test"]),
+            CertificateSettings(directory: Self.directory, contacts: [], challenge: .http, names: ["a.test"]),
             storage: file, fetcher: fetcher, logger: CapturedLog().logger, now: { now }, canServe: { _, _ in true },
             publish: { _ in })
         try await service.prepare()
@@ -47,15 +47,15 @@ struct CertificateServiceTests {
         let start: Int64 = 1_700_000_000
         let time = Mutex(start)
         let service = CertificateService(
-            CertificateOrder(directory: Self.directory, contacts: [], challenge: .http, names: ["a.test"]),
+            CertificateSettings(directory: Self.directory, contacts: [], challenge: .http, names: ["a.test"]),
             storage: storage, fetcher: RecordedFetcher(), logger: CapturedLog().logger,
             now: { time.withLock { $0 } }, canServe: { _, _ in true }, publish: { _ in })
         try await service.prepare()
         var since: [Int64?] = []
         for _ in 0..<4 {
             await service.look()
-            since.append(service.standings.first?.failingSince)
-            #expect(service.standings.first?.error != nil)
+            since.append(service.statuses.first?.failingSince)
+            #expect(service.statuses.first?.error != nil)
             time.withLock { $0 += 3600 }
         }
         #expect(since == Array(repeating: start, count: 4))
@@ -63,8 +63,8 @@ struct CertificateServiceTests {
         storage.isWritable.withLock { $0 = true }
         await service.look()
         // The failure that is left is the directory's, which does not answer.
-        #expect(service.standings.first?.failures == 1)
-        #expect(service.standings.first?.failingSince == start + 4 * 3600)
+        #expect(service.statuses.first?.failures == 1)
+        #expect(service.statuses.first?.failingSince == start + 4 * 3600)
     }
 
     @Test("A lease that cannot be stored is logged once, and has failed since the first time")
@@ -73,15 +73,15 @@ struct CertificateServiceTests {
         let start: Int64 = 1_700_000_000
         let time = Mutex(start)
         let service = CertificateService(
-            CertificateOrder(directory: Self.directory, contacts: [], challenge: .http, names: ["a.test"]),
+            CertificateSettings(directory: Self.directory, contacts: [], challenge: .http, names: ["a.test"]),
             storage: storage, fetcher: RecordedFetcher(), logger: log.logger,
             now: { time.withLock { $0 } }, canServe: { _, _ in true }, publish: { _ in })
         try await service.prepare()
         storage.keepsLeases.withLock { $0 = false }
         for _ in 0..<4 {
             await service.look()
-            #expect(service.standings.first?.error != nil)
-            #expect(service.standings.first?.failingSince == start)
+            #expect(service.statuses.first?.error != nil)
+            #expect(service.statuses.first?.failingSince == start)
             time.withLock { $0 += CertificateService.interval }
         }
         #expect(log.lines.count { $0.contains("the state of certificates cannot be used") } == 1)
@@ -89,7 +89,7 @@ struct CertificateServiceTests {
         storage.keepsLeases.withLock { $0 = true }
         storage.isWritable.withLock { $0 = true }
         await service.look()
-        #expect(service.standings.first?.failures == 1, "of the directory, which does not answer")
+        #expect(service.statuses.first?.failures == 1, "of the directory, which does not answer")
     }
 
     private static func service(
@@ -97,7 +97,7 @@ struct CertificateServiceTests {
         now: @escaping @Sendable () -> Int64
     ) -> CertificateService {
         CertificateService(
-            CertificateOrder(directory: directory, contacts: [], challenge: .http, names: ["a.test"]),
+            CertificateSettings(directory: directory, contacts: [], challenge: .http, names: ["a.test"]),
             storage: storage, fetcher: fetcher, logger: log.logger, now: now, canServe: { _, _ in true },
             publish: { _ in })
     }
@@ -117,12 +117,12 @@ struct CertificateServiceTests {
             let stored = try await file.read()
             #expect(stored.account != nil && stored.failures.isEmpty && stored.pending.isEmpty)
             let isFinalized = ["finalize", "certificate"].contains(step)
-            #expect(stored.finalized.count == (isFinalized ? 1 : 0))
+            #expect(stored.submittedOrders.count == (isFinalized ? 1 : 0))
             #expect(service.tally.failed == 0)
             await service.look()
             #expect(service.certificates.map(\.name) == ["a.test"], "the next attempt succeeds")
             #expect(await directory.count("new") == (isFinalized ? 1 : 2))
-            #expect(try await file.read().finalized.isEmpty)
+            #expect(try await file.read().submittedOrders.isEmpty)
         }
     }
 
@@ -132,13 +132,13 @@ struct CertificateServiceTests {
             let file = ACMEStateFile(stateDirectory: path)
             let now = Int64(Date().timeIntervalSince1970)
             let service = CertificateService(
-                CertificateOrder(directory: Self.directory, contacts: [], challenge: .http, names: ["a.test"]),
+                CertificateSettings(directory: Self.directory, contacts: [], challenge: .http, names: ["a.test"]),
                 storage: file, fetcher: ScriptedDirectory(), logger: CapturedLog().logger, now: { now },
                 canServe: { _, _ in false }, publish: { _ in })
             try await service.prepare()
             await service.look()
             let stored = try await file.read()
-            #expect(stored.failures.map(\.name) == ["a.test"] && stored.finalized.isEmpty)
+            #expect(stored.failures.map(\.name) == ["a.test"] && stored.submittedOrders.isEmpty)
         }
     }
 
@@ -158,7 +158,7 @@ struct CertificateServiceTests {
         storage.state.withLock { $0 = ACMEState() }
         await service.look()
         #expect(service.certificates == [certificate])
-        #expect(service.standings.first?.expiresAt == read.notAfter)
+        #expect(service.statuses.first?.expiresAt == read.notAfter)
         #expect(service.due() == ["a.test"])
         let next = Self.service(storage, log) { time.now }
         try await next.prepare(serving: service.certificates)
@@ -185,7 +185,7 @@ struct CertificateServiceTests {
         let logged = log.lines.filter { $0.contains("the state of certificates cannot be used") }
         #expect(logged.count == 2)
         #expect(logged.last?.contains("readable for others") == true)
-        #expect(service.standings.first?.error == "readable for others")
+        #expect(service.statuses.first?.error == "readable for others")
     }
 }
 

@@ -190,7 +190,7 @@ struct SessionRecordsTests {
     /// Three sessions, of which the last two are within the window of the last refresh.
     private static func fixture(_ store: Store) async throws -> StoredSessions {
         let records = StoredSessions(store)
-        try await LostAnswers.begin(store, now: now)
+        try await RetryWindows.begin(store, now: now)
         for (family, time) in [(1, -1), (2, 30), (3, 60)] as [(UInt8, Int64)] {
             try await records.begin(record(family, answer: [family], at: now + time))
         }
@@ -200,7 +200,7 @@ struct SessionRecordsTests {
     private static func store() throws -> Store {
         try Store(
             path: ":memory:",
-            migrations: StoredSessions.migrations + StoredUsers.migrations + LostAnswers.migrations
+            migrations: StoredSessions.migrations + StoredUsers.migrations + RetryWindows.migrations
                 + PruningClock.migrations)
     }
 
@@ -208,7 +208,7 @@ struct SessionRecordsTests {
     func kill() async throws {
         let store = try Self.store()
         let records = try await Self.fixture(store)
-        try await LostAnswers.begin(store, now: Self.now + 500)
+        try await RetryWindows.begin(store, now: Self.now + 500)
         for (family, until) in [(1, 0), (2, Self.now + 560), (3, Self.now + 560)] as [(UInt8, Int64)] {
             #expect(try await records.session(Self.record(family).family)?.retryUntil == until)
         }
@@ -225,11 +225,11 @@ struct SessionRecordsTests {
     func kills() async throws {
         let store = try Self.store()
         let records = try await Self.fixture(store)
-        try await LostAnswers.begin(store, now: Self.now + 500)
-        try await LostAnswers.begin(store, now: Self.now + 900)
+        try await RetryWindows.begin(store, now: Self.now + 500)
+        try await RetryWindows.begin(store, now: Self.now + 900)
         #expect(try await records.session(Self.record(3).family)?.retryUntil == Self.now + 960)
-        try await LostAnswers.endInGoodOrder(store, now: Self.now + 901)
-        try await LostAnswers.begin(store, now: Self.now + 902)
+        try await RetryWindows.recordCleanShutdown(store, now: Self.now + 901)
+        try await RetryWindows.begin(store, now: Self.now + 902)
         #expect(try await records.session(Self.record(3).family)?.retryUntil == Self.now + 960)
     }
 
@@ -237,11 +237,11 @@ struct SessionRecordsTests {
     func goodOrder() async throws {
         let store = try Self.store()
         let records = try await Self.fixture(store)
-        try await LostAnswers.endInGoodOrder(store, now: Self.now + 61)
-        try await LostAnswers.begin(store, now: Self.now + 500)
+        try await RetryWindows.recordCleanShutdown(store, now: Self.now + 61)
+        try await RetryWindows.begin(store, now: Self.now + 500)
         #expect(try await records.session(Self.record(3).family)?.retryUntil == 0)
         // That counts for one start.
-        try await LostAnswers.begin(store, now: Self.now + 500)
+        try await RetryWindows.begin(store, now: Self.now + 500)
         #expect(try await records.session(Self.record(3).family)?.retryUntil == Self.now + 560)
     }
 }

@@ -131,7 +131,7 @@ struct FileWatchTests {
     @Test("A group that is kept out is reported at the second look, once, until it is let in")
     func keptOut() throws {
         let groups = try Self.settings(["/etc/hook": Self.hook], Self.webhook).files.groups
-        var kept = FilesKeptOut()
+        var kept = RejectedFiles()
         kept.keepOut(groups[0], ["a fault"])
         #expect(kept.endLook().isEmpty && kept.reported == 0)
         let news = kept.endLook()

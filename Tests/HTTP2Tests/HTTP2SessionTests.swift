@@ -57,14 +57,14 @@ struct HTTP2SessionTests {
             let peer = try ScriptedReceiver()
             peer.send(RawFrame.opening)
             return [Int32(1), 3, 5].flatMap { stream in
-                if rests { peer.session.rest() }
+                if rests { peer.session.releaseIdleMemory() }
                 peer.send(RawFrame.head(stream, flags: 5))
                 peer.bodies[stream] = ByteBuffer(repeating: 7, count: 100_000)
                 // Longer than a page, in one frame.
                 peer.answer(stream, [(":status", "200"), ("x-long", String(repeating: "x", count: 12_000))])
                 // As far as there is room, and then the rest.
                 let first = peer.write()
-                if rests { peer.session.rest() }
+                if rests { peer.session.releaseIdleMemory() }
                 peer.send(RawFrame.bytes(8, payload: RawFrame.word(100_000)))
                 peer.send(RawFrame.bytes(8, stream: stream, payload: RawFrame.word(100_000)))
                 let frames = first + peer.frames()
@@ -90,7 +90,7 @@ struct HTTP2SessionTests {
             peer.answer(stream, [(":status", "204")])
             peer.bodies[stream] = ByteBuffer()
             _ = peer.frames()
-            peer.session.rest()
+            peer.session.releaseIdleMemory()
         }
         let values = peer.events.filter { $0.hasPrefix("x=") }
         #expect(values.count == 3 && Set(values).count == 1 && values.allSatisfy { $0.count > 2000 })

@@ -8,12 +8,12 @@ import Testing
 @testable import Listener
 
 @Suite("Least rate")
-struct LeastRateTests {
+struct MinimumRateTests {
     static let start = NIODeadline.uptimeNanoseconds(1_000_000_000)
 
     @Test("Silence and slowness use the grace up, and bytes earn it back at the rate")
     func arithmetic() {
-        var rate = LeastRate(100, grace: .seconds(5))
+        var rate = MinimumRate(100, grace: .seconds(5))
         #expect(!rate.isMeasuring && rate.deadline == .distantFuture)
         rate.begin()
         #expect(rate.isMeasuring && rate.deadline == .distantFuture)
@@ -34,7 +34,7 @@ struct LeastRateTests {
 
     @Test("There is never more credit than the grace, however much came at once", arguments: [600, 1 << 30, Int.max])
     func cap(count: Int) {
-        var rate = LeastRate(100, grace: .seconds(5))
+        var rate = MinimumRate(100, grace: .seconds(5))
         rate.begin()
         rate.wait(at: Self.start)
         rate.received(count, at: Self.start + .seconds(1))
@@ -44,7 +44,7 @@ struct LeastRateTests {
 
     @Test("Bytes that come when the credit is used up pay for the time since, of up to the grace")
     func debt() {
-        var rate = LeastRate(100, grace: .seconds(5))
+        var rate = MinimumRate(100, grace: .seconds(5))
         rate.begin()
         rate.wait(at: Self.start)
         // A second's worth, two seconds too late, and then two more.
@@ -64,7 +64,7 @@ struct LeastRateTests {
 
     @Test("Time in which the gateway does not read costs nothing")
     func pauses() {
-        var rate = LeastRate(100, grace: .seconds(5))
+        var rate = MinimumRate(100, grace: .seconds(5))
         rate.begin()
         rate.wait(at: Self.start)
         rate.received(0, at: Self.start + .seconds(4))
@@ -79,11 +79,11 @@ struct LeastRateTests {
 
     @Test("A rate of 0 measures nothing, and the highest rate does")
     func bounds() {
-        var none = LeastRate(0, grace: .seconds(5))
+        var none = MinimumRate(0, grace: .seconds(5))
         none.begin()
         none.wait(at: Self.start)
         #expect(!none.isMeasuring && none.deadline == .distantFuture)
-        var highest = LeastRate(1_000_000_000, grace: .seconds(5))
+        var highest = MinimumRate(1_000_000_000, grace: .seconds(5))
         highest.begin()
         highest.wait(at: Self.start)
         #expect(highest.deadline == Self.start + .seconds(5))
@@ -91,12 +91,12 @@ struct LeastRateTests {
 }
 
 @Suite("Least rate of a connection's streams together")
-struct SharedRateTests {
-    static let start = LeastRateTests.start
+struct ConnectionMinimumRateTests {
+    static let start = MinimumRateTests.start
 
     /// `count` streams that are all waited for.
-    static func shared(_ count: Int) -> SharedRate {
-        var shared = SharedRate(100, grace: .seconds(2))
+    static func shared(_ count: Int) -> ConnectionMinimumRate {
+        var shared = ConnectionMinimumRate(100, grace: .seconds(2))
         for _ in 0..<count {
             shared.join()
             shared.wait(at: start)
@@ -160,7 +160,7 @@ struct SharedRateTests {
 
     @Test("A rate of 0 excuses nobody")
     func none() {
-        var shared = SharedRate(0, grace: .seconds(2))
+        var shared = ConnectionMinimumRate(0, grace: .seconds(2))
         shared.join()
         shared.wait(at: Self.start)
         shared.moved(1000, at: Self.start)
@@ -170,7 +170,7 @@ struct SharedRateTests {
 
 @Suite("Counts by address")
 struct AddressCountsTests {
-    static func slots(_ text: String) throws -> AddressSlots { AddressSlots(of: try #require(IPAddress(text))) }
+    static func slots(_ text: String) throws -> AddressCounters { AddressCounters(of: try #require(IPAddress(text))) }
 
     static let same = [
         ("192.0.2.1", "192.0.2.1"), ("192.0.2.1", "::ffff:192.0.2.1"), ("2001:db8::1", "2001:db8::2"),
@@ -210,12 +210,12 @@ struct AddressCountsTests {
     func collisions() throws {
         let counts = AddressCounts()
         for number in 0..<1000 {
-            let slots = AddressSlots(of: IPAddress(ipv4: 0x0A00_0000 + UInt32(number)))
+            let slots = AddressCounters(of: IPAddress(ipv4: 0x0A00_0000 + UInt32(number)))
             // Each takes what it gets: few share all their places with others.
             for _ in 0..<100 { _ = counts.begin(slots, limit: 100) }
         }
         let refused = (0..<10_000).count { number in
-            !counts.begin(AddressSlots(of: IPAddress(ipv4: 0xC000_0000 + UInt32(number))), limit: 100)
+            !counts.begin(AddressCounters(of: IPAddress(ipv4: 0xC000_0000 + UInt32(number))), limit: 100)
         }
         // On average (1000/8192)³ and what the ten thousand add among themselves: about 18.
         #expect(refused < 100)
@@ -321,7 +321,7 @@ extension HTTP2HeadProgressTests {
 struct SlowClientTests {
     static let settings = ListenerSettings(
         host: "127.0.0.1", port: 0, headTimeout: .seconds(60), bodyIdleTimeout: .seconds(60),
-        keepAliveTimeout: .seconds(75), leastRate: 100, leastRateGrace: .seconds(5))
+        keepAliveTimeout: .seconds(75), minimumRate: 100, minimumRateGrace: .seconds(5))
 
     static func post(_ length: Int) -> String { "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: \(length)\r\n\r\n" }
 

@@ -35,12 +35,12 @@ extension PostgresTests {
             #expect(try await second.records.codes.state(of: [1], poolID: "p", now: now) == .unknown)
             await first.tryWriting()
             #expect(try await first.store.rows("SELECT 1 FROM write_trials").count == 2)
-            try await first.endInGoodOrder(now: now)
+            try await first.recordCleanShutdown(now: now)
             #expect(try await second.store.rows("SELECT 1 FROM write_trials").count == 1)
             #expect(try await second.store.rows("SELECT 1 FROM pruning_clock").count == 1)
             try await second.store.run("UPDATE write_trials SET tried_at = tried_at - 86401")
             let third = try await PostgresState.open(settings)
-            try await third.endInGoodOrder(now: now)
+            try await third.recordCleanShutdown(now: now)
             #expect(try await second.store.rows("SELECT 1 FROM write_trials").isEmpty, "also of those that were killed")
         }
 
@@ -142,7 +142,7 @@ extension PostgresTests {
             #expect(try await state.records.outbox.count() == 1)
             await state.tryWriting()
             #expect(state.writeError == nil)
-            try await state.endInGoodOrder(now: now)
+            try await state.recordCleanShutdown(now: now)
             try await state.close()
             _ = pooler
         }

@@ -75,8 +75,8 @@ struct LoopServiceTests {
         }
     }
 
-    private static func slots(_ address: String) throws -> AddressSlots {
-        AddressSlots(of: try #require(IPAddress(address)))
+    private static func slots(_ address: String) throws -> AddressCounters {
+        AddressCounters(of: try #require(IPAddress(address)))
     }
 
     @Test("Each request takes a place until its end, also one that finds none")
@@ -133,8 +133,8 @@ struct LoopServiceTests {
         ] as [(String, String, String?)])
     func clients(client: String, peer: String, counted: String?) throws {
         let proxies = try #require(TrustedProxies([try IPNetwork("10.0.0.0/8")]))
-        let peerSlots = try Self.slots("198.51.100.1")
-        let expected = try counted.map { $0 == "peer" ? peerSlots : try Self.slots($0) }
-        #expect(proxies.slots(ofClient: client, peer: peer, at: peerSlots) == expected)
+        let peerCounters = try Self.slots("198.51.100.1")
+        let expected = try counted.map { $0 == "peer" ? peerCounters : try Self.slots($0) }
+        #expect(proxies.slots(ofClient: client, peer: peer, at: peerCounters) == expected)
     }
 }

@@ -322,7 +322,7 @@ struct SessionRefreshTests {
     func lostAnswer() async throws {
         let store = try Store(
             path: ":memory:",
-            migrations: StoredSessions.migrations + StoredUsers.migrations + LostAnswers.migrations)
+            migrations: StoredSessions.migrations + StoredUsers.migrations + RetryWindows.migrations)
         let fixture = try SessionFixture(store)
         let phone = DeviceInfo(deviceID: "phone", platform: "ios")
         let first = try await fixture.begin(device: phone).token
@@ -331,7 +331,7 @@ struct SessionRefreshTests {
         _ = try await fixture.refresh(other)
         fixture.pass(3 * Self.day)
         // The next process begins.
-        try await LostAnswers.begin(store, now: fixture.now)
+        try await RetryWindows.begin(store, now: fixture.now)
         fixture.pass(60)
         let again = try #require(try await fixture.refresh(first).token)
         #expect(again.exposeText() == lost.exposeText())
@@ -347,16 +347,16 @@ struct SessionRefreshTests {
     func stopped() async throws {
         let store = try Store(
             path: ":memory:",
-            migrations: StoredSessions.migrations + StoredUsers.migrations + LostAnswers.migrations)
+            migrations: StoredSessions.migrations + StoredUsers.migrations + RetryWindows.migrations)
         let fixture = try SessionFixture(store)
         let phone = DeviceInfo(deviceID: "phone", platform: "ios")
         let first = try await fixture.begin(device: phone).token
         let other = try await fixture.begin(device: phone).token
         let second = try #require(try await fixture.refresh(first).token)
         _ = try await fixture.refresh(other)
-        try await LostAnswers.endInGoodOrder(store, now: fixture.now)
+        try await RetryWindows.recordCleanShutdown(store, now: fixture.now)
         fixture.pass(60)
-        try await LostAnswers.begin(store, now: fixture.now)
+        try await RetryWindows.begin(store, now: fixture.now)
         #expect(try await fixture.refresh(first).token?.exposeText() == second.exposeText())
         fixture.pass(1)
         #expect(try await fixture.refresh(other).reason?.code == "refresh-token-reused")

@@ -70,7 +70,7 @@ struct WritableStoreTests {
         init() throws { records = try Store(path: ":memory:", migrations: []).records }
 
         func tryWriting() async { for await _ in trial.stream {} }
-        func endInGoodOrder(now: Int64) async throws {}
+        func recordCleanShutdown(now: Int64) async throws {}
     }
 
     @Test("A trial that hangs is logged once, while it lasts")

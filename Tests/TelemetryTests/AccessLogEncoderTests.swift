@@ -36,7 +36,7 @@ struct AccessLogEncoderTests {
         record.upstreamDuration = 1000
         (record.server, record.retries) = ("http://10.0.0.7:8000", 2)
         (record.host, record.userAgent) = ("api.test:8443", "App/1.0 \"x\"")
-        (record.spoken, record.bytesReceived) = (ClientProtocol(http: .http2, tls: .tls13), 12)
+        (record.clientProtocol, record.bytesReceived) = (ClientProtocol(http: .http2, tls: .tls13), 12)
         (record.upstreamStatus, record.decisionFor) = (201, "nginx")
         #expect(
             line(record) == """

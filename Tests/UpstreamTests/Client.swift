@@ -13,10 +13,10 @@ struct Outcome: Sendable, Equatable {
     var status: Int?
     var fields: HTTPFields = [:]
     var body = ""
-    var fault: UpstreamFault?
+    var fault: UpstreamError?
 
     static func response(_ status: Int, _ body: String) -> Outcome { Outcome(status: status, body: body) }
-    static func fault(_ fault: UpstreamFault) -> Outcome { Outcome(fault: fault) }
+    static func fault(_ fault: UpstreamError) -> Outcome { Outcome(fault: fault) }
 
     /// Without the fields, for comparing.
     var plain: Outcome {
@@ -55,7 +55,7 @@ final class Receiver: UpstreamResponseReceiver {
         onBody()
     }
 
-    func upstreamPaused() {}
+    func upstreamReadComplete() {}
     func upstreamWantsBody() { onWantsBody() }
 
     private(set) var trailers: HTTPFields?
@@ -64,7 +64,7 @@ final class Receiver: UpstreamResponseReceiver {
         end()
     }
 
-    func upstreamFailed(_ fault: UpstreamFault) {
+    func upstreamFailed(_ fault: UpstreamError) {
         outcome.fault = fault
         end()
     }

@@ -10,7 +10,7 @@ import Testing
 
 @Suite("Upstream: exchanges on a real socket", .timeLimit(.minutes(10)))
 struct ExchangeTests {
-    static let lost = UpstreamFault.connectionLost
+    static let lost = UpstreamError.connectionLost
 
     @Test("One connection serves one exchange after the other")
     func reuse() async throws {

@@ -248,7 +248,7 @@ struct WaitingLineTests {
 
     @Test("First come, first served; beyond its length nobody is taken")
     func order() {
-        var line = WaitingLine<Guest>(capacity: 2, patience: .seconds(1))
+        var line = RequestQueue<Guest>(capacity: 2, timeout: .seconds(1))
         let guests = (0..<3).map { _ in Guest() }
         let taken = guests.map { line.add($0, at: Self.start) }
         #expect(taken == [true, true, false])
@@ -261,7 +261,7 @@ struct WaitingLineTests {
 
     @Test("Who leaves is passed over, and makes room")
     func leaving() {
-        var line = WaitingLine<Guest>(capacity: 2, patience: .seconds(1))
+        var line = RequestQueue<Guest>(capacity: 2, timeout: .seconds(1))
         let guests = (0..<3).map { _ in Guest() }
         for guest in guests.prefix(2) { _ = line.add(guest, at: Self.start) }
         line.remove(guests[0])
@@ -275,7 +275,7 @@ struct WaitingLineTests {
 
     @Test("Whose time is over is taken out")
     func expiry() {
-        var line = WaitingLine<Guest>(capacity: 10, patience: .seconds(2))
+        var line = RequestQueue<Guest>(capacity: 10, timeout: .seconds(2))
         let guests = (0..<4).map { _ in Guest() }
         for (second, guest) in guests.enumerated() {
             _ = line.add(guest, at: Self.start + .seconds(Int64(second)))
@@ -290,7 +290,7 @@ struct WaitingLineTests {
 
     @Test("A line that is used for long stays short")
     func long() {
-        var line = WaitingLine<Guest>(capacity: 3, patience: .seconds(1))
+        var line = RequestQueue<Guest>(capacity: 3, timeout: .seconds(1))
         for _ in 0..<2 { _ = line.add(Guest(), at: Self.start) }
         for _ in 0..<10_000 {
             #expect(line.add(Guest(), at: Self.start) == true)

@@ -18,7 +18,7 @@ package actor ACMEClient {
             return json
         }
 
-        /// Seconds from now.
+        /// The requested delay in seconds; nil if there is none.
         func retryAfter(now: Int64) -> Int64? {
             guard let text = headers.header("retry-after") else { return nil }
             if let seconds = Int64(text) { return max(0, seconds) }
@@ -28,7 +28,7 @@ package actor ACMEClient {
 
     static let longestBody = 1 << 17
     private static let patience = Duration.seconds(15)
-    /// How often a request is signed anew because of its nonce. A directory may refuse any of them.
+    /// The maximum number of attempts to sign a request because of its nonce. A directory may refuse any nonce.
     private static let tries = 10
 
     private let fetcher: any Fetcher
@@ -38,12 +38,12 @@ package actor ACMEClient {
     private let now: @Sendable () -> Int64
     private var directory: ACMEDirectory?
     private var nonce: String?
-    /// The URL of the account, which signs requests once it is known.
+    /// The URL of the account, which identifies the signer once it is known.
     private var account: String?
 
     /// - Parameters:
     ///   - directory: an https URL.
-    ///   - key: the account's.
+    ///   - key: the account's key.
     ///   - now: seconds since 1970.
     package init(directory: String, key: P256SigningKey, fetcher: any Fetcher, now: @escaping @Sendable () -> Int64) {
         directoryURL = directory
@@ -53,10 +53,10 @@ package actor ACMEClient {
         self.now = now
     }
 
-    /// Makes sure that there is an account.
+    /// Makes sure that there is an account, and uses it.
     ///
     /// - Parameters:
-    ///   - known: the account's URL from before; it is believed until the directory says otherwise.
+    ///   - known: the stored URL of the account; used until the directory rejects it.
     ///   - contacts: e-mail addresses.
     /// - Returns: the account's URL.
     func useAccount(_ known: String?, contacts: [String]) async throws(ACMEError) -> String {
@@ -77,7 +77,7 @@ package actor ACMEClient {
         return url
     }
 
-    /// Tells the directory of other addresses than before.
+    /// Changes the account's contact addresses.
     func changeContacts(_ contacts: [String]) async throws(ACMEError) {
         guard let account else { return }
         _ = try await post(account, ["contact": .array(contacts.map { .string("mailto:\($0)") })])
@@ -114,7 +114,7 @@ package actor ACMEClient {
                     method: "POST", url: url, headers: [(name: "Content-Type", value: "application/jose+json")],
                     body: body, deadline: Self.patience, maximumResponseBytes: Self.longestBody))
             guard let error = error(of: response) else { return response }
-            // RFC 8555, 6.5: sign again, with the nonce that came with the error.
+            // RFC 8555, 6.5: sign again with the nonce of the error response.
             if case .refused(let problem) = error, problem.isOf("badNonce") { continue }
             throw error
         }
@@ -138,7 +138,7 @@ package actor ACMEClient {
 
     // MARK: Requests
 
-    /// Makes sure that the directory is there, so that its errors are known before those of an order.
+    /// Fetches the directory, so that its errors are reported before those of an order.
     func readDirectory() async throws(ACMEError) { _ = try await currentDirectory() }
 
     private func currentDirectory() async throws(ACMEError) -> ACMEDirectory {
@@ -164,7 +164,7 @@ package actor ACMEClient {
     private func send(_ request: FetchRequest) async throws(ACMEError) -> Response {
         do throws(FetchError) {
             let response = try await fetcher.fetch(request)
-            // RFC 8555, 6.5.1: what is no base64url is no nonce.
+            // RFC 8555, 6.5.1: a nonce that is not base64url is ignored.
             nonce = response.header("replay-nonce").flatMap { Base64URL.decode($0.utf8) == nil ? nil : $0 }
             return Response(headers: response, status: response.status)
         } catch {

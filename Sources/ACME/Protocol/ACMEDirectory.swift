@@ -1,11 +1,11 @@
 internal import Encoding
 
-/// Where the requests of one directory go (RFC 8555, 7.1.1).
+/// The URLs of a directory's resources (RFC 8555, 7.1.1).
 struct ACMEDirectory: Equatable, Sendable {
     let newNonce: String
     let newAccount: String
     let newOrder: String
-    /// Whether accounts need credentials that the directory's operator has given (RFC 8555, 7.3.4).
+    /// Whether accounts need credentials from the directory's operator (RFC 8555, 7.3.4).
     let needsExternalAccount: Bool
 
     init(_ json: JSON, origin: ACMEOrigin) throws(ACMEError) {
@@ -16,16 +16,16 @@ struct ACMEDirectory: Equatable, Sendable {
     }
 }
 
-/// The one server that is spoken to. A directory that sends the gateway to other servers, such as those of its own
-/// network, is not followed.
+/// The only origin to which requests are sent. URLs on other servers, such as those of the gateway's own network, are
+/// rejected.
 struct ACMEOrigin: Equatable, Sendable {
-    /// Scheme, host and port of the directory, with a slash.
+    /// Scheme, host and port of the directory, with a trailing slash.
     private let prefix: String
 
     private static let longest = 2048
 
     init(ofDirectory url: String) {
-        // After "https://".
+        // The part after "https://".
         let authority = url.utf8.dropFirst(8).prefix { $0 != UInt8(ascii: "/") }
         prefix = "https://\(String(decoding: authority, as: UTF8.self))/"
     }

@@ -3,9 +3,9 @@ internal import HTTPClient
 
 /// An error document of the directory (RFC 8555, 6.7; RFC 7807).
 package struct ACMEProblem: Equatable, Sendable, CustomStringConvertible {
-    /// Such as `rateLimited`, without the namespace of ACME's errors.
+    /// Such as `rateLimited`, without the ACME error namespace.
     package let type: String
-    /// Visible ASCII of bounded length.
+    /// Printable ASCII of bounded length.
     package let detail: String
     package let status: Int
 
@@ -29,35 +29,35 @@ package struct ACMEProblem: Equatable, Sendable, CustomStringConvertible {
         return detail.isEmpty ? name : "\(name): \(detail)"
     }
 
-    /// The directory's text as logs and status pages take it.
+    /// Makes the directory's text safe for logs and status pages.
     private static func shown(_ text: String, _ longest: Int) -> String {
         let bytes = text.utf8.prefix(longest).map { (0x20...0x7E).contains($0) ? $0 : UInt8(ascii: "?") }
         return String(decoding: bytes, as: UTF8.self)
     }
 }
 
-/// Why no certificate was obtained.
+/// The reason why no certificate was obtained.
 package enum ACMEError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// The directory gave no response, or said that it cannot work now.
+    /// The directory did not respond, or responded that it cannot work now.
     case unreachable(String, retryAfter: Int64? = nil)
-    /// The directory has had too many requests.
+    /// The directory has received too many requests.
     case rateLimited(ACMEProblem, retryAfter: Int64?)
     /// The directory refused a request.
     case refused(ACMEProblem)
     /// The directory could not validate that the gateway serves the name.
     case notValidated(ACMEProblem)
-    /// The directory was asked to issue the certificate, and then gave no response, or said that it cannot work now. It
-    /// may have issued the certificate.
+    /// The directory was asked to issue the certificate, but then did not respond, or responded that it cannot work
+    /// now. It may have issued the certificate.
     case notDelivered(String, retryAfter: Int64? = nil)
-    /// A response is not what RFC 8555 has there. `isOfAll`: the name cannot be the reason.
+    /// A response does not conform to RFC 8555. `isOfAll`: the name cannot be the cause.
     case malformed(String, isOfAll: Bool = false)
-    /// A URL of the directory's leads to another server.
+    /// A URL from the directory is on another server.
     case foreignURL
-    /// The directory did not come to an end in time.
+    /// The directory did not finish in time.
     case tookTooLong(String)
-    /// The key or the request for a certificate could not be made.
+    /// The key or the certificate request could not be created.
     case cryptography(String)
-    /// Another gateway has taken over.
+    /// Another gateway has taken the lease.
     case leaseLost
 
     package var description: String {
@@ -75,7 +75,7 @@ package enum ACMEError: Error, Equatable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// Whether an order that was finalized has come to nothing. Else it may still bring its certificate.
+    /// Whether a finalized order has failed for good. If not, it may still produce its certificate.
     var endsOrder: Bool {
         switch self {
         case .refused, .notValidated, .malformed, .foreignURL: true

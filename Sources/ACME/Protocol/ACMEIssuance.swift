@@ -2,15 +2,15 @@ package import Cryptography
 internal import Encoding
 internal import Pipeline
 
-/// A way to show that the gateway serves a name.
+/// A method of proving that the gateway serves a name.
 package enum ACMEChallengeType: String, Sendable, CaseIterable {
-    /// A text at a path of port 80 (RFC 8555, 8.3).
+    /// A text at a path on port 80 (RFC 8555, 8.3).
     case http = "http-01"
-    /// A certificate at a handshake on port 443 (RFC 8737).
+    /// A certificate in a TLS handshake on port 443 (RFC 8737).
     case tlsALPN = "tls-alpn-01"
 }
 
-/// A challenge that the directory may ask about now.
+/// A challenge that the directory may check now.
 package struct ACMEChallenge: Sendable, Equatable {
     package let type: ACMEChallengeType
     package let name: String
@@ -24,8 +24,8 @@ package struct ACMEChallenge: Sendable, Equatable {
         self.keyAuthorization = keyAuthorization
     }
 
-    /// The answer to a handshake (RFC 8737, 3): a certificate with the digest of the key authorization. Each gateway
-    /// makes its own. Nil where OpenSSL fails.
+    /// The certificate for the handshake (RFC 8737, 3), with the digest of the key authorization. Each gateway creates
+    /// its own. Nil if OpenSSL fails.
     package var certificate: (chain: [UInt8], key: Secret)? {
         let digest = SHA256.hash(Array(keyAuthorization.utf8))
         guard let key = try? P256SigningKey.generate(), let pem = try? key.privateKeyPEM(),
@@ -35,47 +35,47 @@ package struct ACMEChallenge: Sendable, Equatable {
     }
 }
 
-/// The gateway, as an order needs it.
-protocol ACMEStage: Sendable {
+/// The gateway's functions used by an order.
+protocol ACMEIssuanceDelegate: Sendable {
     /// Returns when every gateway answers the challenge.
     func present(_ challenge: ACMEChallenge) async throws
     func withdraw(_ challenge: ACMEChallenge) async throws
-    /// Stores an order, before the directory is asked to finalize it.
+    /// Stores an order before the directory is asked to finalize it.
     ///
     /// - Parameters:
-    ///   - url: the order's.
-    ///   - key: the certificate's, in PEM.
-    func keepOrder(_ url: String, _ key: Secret) async throws
+    ///   - url: the order's URL.
+    ///   - key: the certificate's key, in PEM.
+    func storeOrder(_ url: String, _ key: Secret) async throws
     /// Called between requests.
     ///
-    /// - Throws: ``ACMEError/leaseLost`` where the order is to be left to another gateway.
-    func goOn() async throws
+    /// - Throws: ``ACMEError/leaseLost`` if another gateway has taken over the order.
+    func renewLease() async throws
     func wait(_ seconds: Int64) async throws
 }
 
-/// One certificate from the order to the download (RFC 8555, 7.4 and 7.5).
+/// The issuance of one certificate, from the order to the download (RFC 8555, 7.4 and 7.5).
 struct ACMEIssuance: Sendable {
     let client: ACMEClient
-    let stage: any ACMEStage
+    let delegate: any ACMEIssuanceDelegate
     let name: String
     let challenge: ACMEChallengeType
-    /// One from before, of which it is not known how it ended.
-    let left: ACMEState.Finalized?
-    /// Whether the name has a certificate that is valid now.
+    /// An earlier order whose result is unknown; nil if there is none.
+    let left: ACMEState.SubmittedOrder?
+    /// Whether the name has a certificate that is currently valid.
     let replacesValid: Bool
     /// Seconds since 1970.
     let now: @Sendable () -> Int64
     /// Whether listeners can use a chain, in PEM, with its key.
     let canServe: @Sendable (_ chain: [UInt8], _ key: Secret) -> Bool
 
-    /// Of a chain, in bytes and certificates.
+    /// The maximum size of a chain, in bytes and certificates.
     private static let longestChain = 1 << 15
     private static let mostCertificates = 10
-    /// How far a certificate's begin may be ahead of this clock, in seconds: where it replaces a valid one, only so far
-    /// as clocks differ.
+    /// How far the start of a certificate's validity may be ahead of this clock, in seconds: if the certificate
+    /// replaces a valid one, only the usual difference between clocks.
     private var clockDifference: Int64 { replacesValid ? 300 : 86_400 }
 
-    /// In seconds: the longest wait before a state is asked for again, and how long it is asked for.
+    /// In seconds: the longest wait before a state is polled again, and the total time of polling.
     private static let longestWait: Int64 = 30
     private static let longestPolling: Int64 = 300
 
@@ -86,7 +86,7 @@ struct ACMEIssuance: Sendable {
     }
 
     func run() async throws -> Issued {
-        try await stage.goOn()
+        try await delegate.renewLease()
         if let left, let issued = try await finish(left) { return issued }
         var (order, url) = try await client.newOrder(for: name)
         if order.status == .pending {
@@ -95,14 +95,14 @@ struct ACMEIssuance: Sendable {
         }
         guard order.status == .ready else { throw Self.end(order) }
         let key = try cryptographically("key") { () throws(CryptographyError) in try P256SigningKey.generate() }
-        try await stage.keepOrder(url, pem(of: key))
+        try await delegate.storeOrder(url, pem(of: key))
         return try await obtain(order, url, key)
     }
 
-    /// Goes on with an order from before. A gateway that ended may have been the one that asked for its certificate.
+    /// Resumes an earlier order. The gateway that finalized it may have ended since.
     ///
-    /// - Returns: nil where the directory has no such order any more, or one that comes to nothing.
-    private func finish(_ left: ACMEState.Finalized) async throws -> Issued? {
+    /// - Returns: nil if the directory no longer has the order, or the order cannot succeed.
+    private func finish(_ left: ACMEState.SubmittedOrder) async throws -> Issued? {
         guard let key = try? P256SigningKey(pem: left.key) else { return nil }
         let order: ACMEOrder
         do throws(ACMEError) {
@@ -117,7 +117,7 @@ struct ACMEIssuance: Sendable {
         }
     }
 
-    /// The certificate of an order that is ready, or was finalized.
+    /// Obtains the certificate of an order that is ready or was finalized.
     private func obtain(_ order: ACMEOrder, _ url: String, _ key: P256SigningKey) async throws -> Issued {
         let request = try cryptographically("certificate request") { () throws(CryptographyError) in
             try key.certificateRequest(for: name)
@@ -136,7 +136,8 @@ struct ACMEIssuance: Sendable {
         order.problem.map(ACMEError.refused) ?? .malformed("the order ended as \(order.status)")
     }
 
-    /// Asks for the certificate until it is there. A request whose response is lost may have arrived: the order says so.
+    /// Finalizes the order and polls it until it is complete. A request whose response was lost may have arrived, which
+    /// the order's state shows.
     private func finalize(
         _ order: ACMEOrder, _ url: String, _ request: [UInt8], at time: Int64
     ) async throws -> ACMEOrder {
@@ -185,7 +186,7 @@ struct ACMEIssuance: Sendable {
 
     private func authorize(_ url: String) async throws {
         let authorization = try await self.authorization(url)
-        // One from an earlier order may be used again.
+        // An authorization from an earlier order may be reused.
         if authorization.status == .valid { return }
         guard authorization.name.asciiLowercased.hasSameBytes(as: name) else {
             throw ACMEError.malformed("an authorization of another name")
@@ -199,18 +200,18 @@ struct ACMEIssuance: Sendable {
             type: challenge, name: name, token: offered.token,
             keyAuthorization: JSONWebSignature.keyAuthorization(offered.token, client.key))
         do {
-            try await stage.present(answer)
-            try await stage.goOn()
+            try await delegate.present(answer)
+            try await delegate.renewLease()
             _ = try await client.post(offered.url, .object([:]))
             try await awaitValidation(url)
         } catch ACMEError.leaseLost {
-            // The gateway that has it now may be presenting the same challenge.
+            // The new holder of the lease may be presenting the same challenge.
             throw ACMEError.leaseLost
         } catch {
-            try await stage.withdraw(answer)
+            try await delegate.withdraw(answer)
             throw error
         }
-        try await stage.withdraw(answer)
+        try await delegate.withdraw(answer)
     }
 
     private func awaitValidation(_ url: String) async throws {
@@ -231,7 +232,7 @@ struct ACMEIssuance: Sendable {
     }
 
     private func authorization(_ url: String) async throws -> ACMEAuthorization {
-        try await stage.goOn()
+        try await delegate.renewLease()
         return try ACMEAuthorization(await client.get(url).json(), origin: client.origin)
     }
 
@@ -247,10 +248,11 @@ struct ACMEIssuance: Sendable {
         }
     }
 
-    /// Asks again and again, no more often than the directory wants it, and for a bounded time.
+    /// Polls for a limited time, no more often than the directory requests.
     ///
-    /// - Parameter time: when the order was finalized; nil before. From then on the directory may have issued the
-    ///   certificate, and few are issued of a name: what may pass does not end the order. The bound counts from then.
+    /// - Parameter time: when the order was finalized; nil before that. From then on the directory may have issued the
+    ///   certificate, and it limits certificates for a name: temporary errors therefore do not end the order. The time
+    ///   limit starts then.
     @discardableResult
     private func polling<Value>(
         _ what: String, finalizedAt time: Int64? = nil, _ ask: () async throws -> (Value?, retryAfter: Int64?)
@@ -259,7 +261,7 @@ struct ACMEIssuance: Sendable {
         var (polls, waited): (Int64, Int64) = (0, 0)
         var failure: ACMEError?
         while true {
-            try await stage.goOn()
+            try await delegate.renewLease()
             var wanted: Int64?
             do {
                 let (value, retryAfter) = try await ask()
@@ -269,7 +271,7 @@ struct ACMEIssuance: Sendable {
                 switch error {
                 case .unreachable(_, let retryAfter) where time != nil: wanted = retryAfter
                 case .rateLimited(_, let retryAfter) where time != nil: wanted = retryAfter
-                // The request before, whose response was lost, has arrived after all.
+                // The earlier request, whose response was lost, has arrived after all.
                 case .refused(let problem) where time != nil && problem.isOf("orderNotReady"): break
                 default: throw error
                 }
@@ -278,7 +280,7 @@ struct ACMEIssuance: Sendable {
             let wait = min(max(wanted ?? 0, 1 + polls / 5), Self.longestWait)
             (polls, waited) = (polls + 1, waited + wait)
             guard max(waited, now() - began + wait) <= Self.longestPolling else { break }
-            try await stage.wait(wait)
+            try await delegate.wait(wait)
         }
         if case .unreachable(let reason, let retryAfter)? = failure {
             throw ACMEError.notDelivered(reason, retryAfter: retryAfter)

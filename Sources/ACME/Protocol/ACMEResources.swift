@@ -1,6 +1,6 @@
 internal import Encoding
 
-/// An order of one certificate (RFC 8555, 7.1.3).
+/// An order for one certificate (RFC 8555, 7.1.3).
 struct ACMEOrder: Sendable {
     enum Status: String, CaseIterable {
         case pending, ready, processing, valid, invalid
@@ -17,7 +17,7 @@ struct ACMEOrder: Sendable {
             throw .malformed("an order without a status")
         }
         let authorizations = json["authorizations"]?.arrayValue ?? []
-        // An order of one name has one.
+        // An order for one name has one authorization.
         guard (1...4).contains(authorizations.count) else { throw .malformed("the order's authorizations") }
         self.status = status
         self.authorizations = try authorizations.map { (json) throws(ACMEError) in
@@ -29,7 +29,7 @@ struct ACMEOrder: Sendable {
     }
 }
 
-/// The account's right to a name (RFC 8555, 7.1.4).
+/// The account's authorization for a name (RFC 8555, 7.1.4).
 struct ACMEAuthorization: Sendable {
     enum Status: String, CaseIterable {
         case pending, valid, invalid, deactivated, expired, revoked
@@ -54,7 +54,7 @@ struct ACMEAuthorization: Sendable {
         self.name = name
         var challenges: [Challenge] = []
         for json in (json["challenges"]?.arrayValue ?? []).prefix(16) {
-            // Types that have no token are of no use here.
+            // Types without a token are not supported.
             guard let type = json["type"]?.stringValue, let token = json["token"]?.stringValue else { continue }
             challenges.append(
                 Challenge(
@@ -64,7 +64,7 @@ struct ACMEAuthorization: Sendable {
         self.challenges = challenges
     }
 
-    /// RFC 8555, 8.3: base64url and nothing else, for it becomes part of a path.
+    /// RFC 8555, 8.3: only base64url, since the token becomes part of a path.
     private static func token(_ text: String) throws(ACMEError) -> String {
         guard (1...128).contains(text.utf8.count),
             text.utf8.allSatisfy({ $0.isASCIILetterOrDigit || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "_") })

@@ -2,9 +2,9 @@ package import Cryptography
 package import Encoding
 internal import Pipeline
 
-/// A request's body in ACME: a JSON Web Signature in its flattened form, by ES256 (RFC 7515, 7.2.2; RFC 8555, 6.2).
+/// The body of an ACME request: a flattened JSON Web Signature with ES256 (RFC 7515, 7.2.2; RFC 8555, 6.2).
 package enum JSONWebSignature {
-    /// - Parameter payload: JSON, or nothing for what RFC 8555, 6.3 calls POST-as-GET.
+    /// - Parameter payload: JSON, or empty for POST-as-GET (RFC 8555, 6.3).
     package static func sign(
         _ payload: [UInt8], protected: JSONObject, with key: P256SigningKey
     ) throws(CryptographyError) -> [UInt8] {
@@ -18,7 +18,8 @@ package enum JSONWebSignature {
         return whole.encoded()
     }
 
-    /// The text that answers a challenge (RFC 8555, 8.1): the token and the thumbprint of the account's key (RFC 7638).
+    /// The key authorization that answers a challenge (RFC 8555, 8.1): the token and the thumbprint of the account's
+    /// key (RFC 7638).
     package static func keyAuthorization(_ token: String, _ key: P256SigningKey) -> String {
         "\(token).\(key.thumbprint)"
     }

@@ -1,13 +1,13 @@
 package import Cryptography
 internal import Encoding
 
-/// A certificate that was obtained, with its key.
+/// An obtained certificate with its key.
 package struct ObtainedCertificate: Sendable, Equatable {
-    /// The host name that it is for, in lower case.
+    /// The host name, in lower case.
     package let name: String
-    /// The URL of the directory that it is from.
+    /// The URL of the directory that issued it.
     package let directory: String
-    /// PEM: the certificate first, then those that lead to its root.
+    /// PEM: the certificate first, then the intermediate certificates.
     package let chain: [UInt8]
     package let key: Secret
     /// Seconds since 1970.
@@ -21,7 +21,7 @@ package struct ObtainedCertificate: Sendable, Equatable {
         self.obtainedAt = obtainedAt
     }
 
-    /// The end of the chain's certificate that ends first, in seconds since 1970; long ago for one that cannot be read.
+    /// The earliest expiry in the chain, in seconds since 1970; `Int64.min` if the chain cannot be read.
     var expiresAt: Int64 { read?.notAfter ?? .min }
 
     func isValid(at time: Int64) -> Bool { read.map { $0.notBefore <= time && $0.notAfter > time } ?? false }
@@ -29,57 +29,57 @@ package struct ObtainedCertificate: Sendable, Equatable {
     private var read: ServerCertificate? { ServerCertificate(chain: chain, for: name) }
 }
 
-/// All that is kept for ACME, of one directory: the account, the certificates, and what is under way. One value, which
-/// is replaced as a whole.
+/// The persistent ACME state: the account, certificates (of several directories after a change of directory), failures,
+/// pending challenges and submitted orders. It is stored and replaced as one value.
 package struct ACMEState: Sendable, Equatable {
     struct Account: Sendable, Equatable {
         var directory: String
         var key: Secret
-        /// Nil before the directory has made it.
+        /// Nil before the directory has created the account.
         var url: String?
         var contacts: [String]
     }
 
-    /// The attempts at a name's certificate that have failed since the last success.
+    /// The failed attempts for a name's certificate since the last success.
     struct Failure: Sendable, Equatable {
         var name: String
         /// 0 for a name that only waits because another one's order failed.
         var count: Int64
         /// When the next attempt may be made; seconds since 1970.
         var nextAt: Int64
-        /// When the last attempt was made; 0 for none.
+        /// When the last attempt was made; 0 if there was none.
         var lastAt: Int64
-        /// When the first of them was, or the wait began.
+        /// When the first failure occurred, or the wait began.
         var since: Int64
-        /// The time that the clock showed when this was stored.
+        /// The clock's time when this was stored.
         var storedAt: Int64
         var error: String
     }
 
     struct Pending: Sendable, Equatable {
         var challenge: ACMEChallenge
-        /// Seconds since 1970; for one whose gateway has ended meanwhile.
+        /// Seconds since 1970; limits a challenge whose gateway has ended.
         var endsAt: Int64
     }
 
-    /// An order that the directory is asked to finalize, until its certificate is stored. The next attempt at the name
-    /// goes on with it, because directories issue few certificates of one name.
-    struct Finalized: Sendable, Equatable {
+    /// An order that is stored before the directory is asked to finalize it, until its certificate is stored. The next
+    /// attempt for the name resumes it, because directories issue few certificates of one name.
+    struct SubmittedOrder: Sendable, Equatable {
         var name: String
         var directory: String
-        /// The order's.
+        /// The order's URL.
         var url: String
-        /// The certificate's.
+        /// The certificate's key.
         var key: Secret
         /// Seconds since 1970.
-        var at: Int64
+        var storedAt: Int64
     }
 
     var account: Account?
     var certificates: [ObtainedCertificate] = []
     var failures: [Failure] = []
     var pending: [Pending] = []
-    var finalized: [Finalized] = []
+    var submittedOrders: [SubmittedOrder] = []
 
     package init() {}
 
@@ -89,11 +89,11 @@ package struct ACMEState: Sendable, Equatable {
 
     func failure(of name: String) -> Failure? { failures.first { $0.name.hasSameBytes(as: name) } }
 
-    /// The order of a name at a directory that is to be gone on with.
-    func finalized(_ name: String, directory: String, now: Int64) -> Finalized? {
-        finalized.first { order in
+    /// The submitted order that the next attempt for a name at a directory resumes; nil if there is none.
+    func submittedOrder(_ name: String, directory: String, now: Int64) -> SubmittedOrder? {
+        submittedOrders.first { order in
             order.name.hasSameBytes(as: name) && order.directory.hasSameBytes(as: directory)
-                && order.at > now - Self.finalizedStay
+                && order.storedAt > now - Self.submittedOrderLifetime
         }
     }
 
@@ -101,16 +101,16 @@ package struct ACMEState: Sendable, Equatable {
         certificates.removeAll { $0.name.hasSameBytes(as: certificate.name) }
         certificates.append(certificate)
         failures.removeAll { $0.name.hasSameBytes(as: certificate.name) }
-        dropFinalized(certificate.name)
+        removeSubmittedOrder(certificate.name)
     }
 
-    mutating func keep(_ order: Finalized) {
-        dropFinalized(order.name)
-        finalized.append(order)
+    mutating func keep(_ order: SubmittedOrder) {
+        removeSubmittedOrder(order.name)
+        submittedOrders.append(order)
     }
 
-    mutating func dropFinalized(_ name: String) {
-        finalized.removeAll { $0.name.hasSameBytes(as: name) }
+    mutating func removeSubmittedOrder(_ name: String) {
+        submittedOrders.removeAll { $0.name.hasSameBytes(as: name) }
     }
 
     mutating func keep(_ failure: Failure) {
@@ -121,18 +121,18 @@ package struct ACMEState: Sendable, Equatable {
     /// How long the failures of a name that is no longer ordered are stored, in seconds. Another gateway may still
     /// order it, and no wait is longer.
     private static let failuresStay: Int64 = 604_800
-    /// How long an order that was finalized is gone on with, in seconds: one that the directory never ends must not be
-    /// in the way of others for long.
-    private static let finalizedStay: Int64 = 86_400
+    /// For how many seconds a submitted order is resumed. One that the directory never completes must not block new
+    /// orders for long.
+    private static let submittedOrderLifetime: Int64 = 86_400
 
-    /// Drops all that is of no more use: challenges whose time is over, old orders, and of names that are not ordered any
-    /// more the certificates that have expired and old failures.
+    /// Removes obsolete entries: expired challenges, old orders, and, for names that are no longer ordered, expired
+    /// certificates and old failures.
     ///
-    /// - Parameter names: all that are ordered.
+    /// - Parameter names: all names that are ordered.
     mutating func prune(names: [String], now: Int64) {
         let ordered = Set(names.exact)
         pending.removeAll { $0.endsAt <= now }
-        finalized.removeAll { $0.at <= now - Self.finalizedStay }
+        submittedOrders.removeAll { $0.storedAt <= now - Self.submittedOrderLifetime }
         failures.removeAll { !ordered.contains($0.name.exact) && $0.lastAt < now - Self.failuresStay }
         certificates.removeAll { certificate in
             !ordered.contains(certificate.name.exact) && certificate.expiresAt <= now
@@ -140,12 +140,12 @@ package struct ACMEState: Sendable, Equatable {
     }
 }
 
-/// The form in which the state is stored: JSON.
+/// The stored form of the state: JSON.
 extension ACMEState {
     struct Damaged: Error {}
 
     private static let form: Int64 = 1
-    /// In bytes: a longer one is neither stored nor read.
+    /// The maximum size in bytes: a larger state is neither stored nor read.
     static let longest = 1 << 24
 
     func encoded() -> [UInt8] {
@@ -181,10 +181,10 @@ extension ACMEState {
                     ]
                 }),
             "finalized": .array(
-                finalized.map { order in
+                submittedOrders.map { order in
                     [
                         "name": .string(order.name), "directory": .string(order.directory), "url": .string(order.url),
-                        "key": .string(order.key.exposeText()), "at": .number(JSONNumber(order.at)),
+                        "key": .string(order.key.exposeText()), "at": .number(JSONNumber(order.storedAt)),
                     ]
                 }),
         ]
@@ -214,8 +214,8 @@ extension ACMEState {
         certificates = try Self.all(json["certificates"], ObtainedCertificate.init)
         failures = try Self.all(json["failures"], Failure.init)
         pending = try Self.all(json["pending"], Pending.init)
-        // Earlier versions did not store them.
-        if let orders = json["finalized"] { finalized = try Self.all(orders, Finalized.init) }
+        // Earlier versions did not store orders.
+        if let orders = json["finalized"] { submittedOrders = try Self.all(orders, SubmittedOrder.init) }
     }
 
     private static func all<Value>(_ json: JSON?, _ read: (JSON) -> Value?) throws(Damaged) -> [Value] {
@@ -264,11 +264,11 @@ extension ACMEState.Pending {
     }
 }
 
-extension ACMEState.Finalized {
+extension ACMEState.SubmittedOrder {
     fileprivate init?(_ json: JSON) {
         guard let name = json["name"]?.stringValue, let directory = json["directory"]?.stringValue,
             let url = json["url"]?.stringValue, let key = json["key"]?.stringValue, let at = json["at"]?.integerValue
         else { return nil }
-        self.init(name: name, directory: directory, url: url, key: Secret(key), at: at)
+        self.init(name: name, directory: directory, url: url, key: Secret(key), storedAt: at)
     }
 }

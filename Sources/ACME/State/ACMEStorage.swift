@@ -1,40 +1,41 @@
 internal import Locking
 internal import Store
 
-/// Where the state is: a file, or a database. Several gateways may share either.
+/// The storage of the ACME state: a file or a database. Several gateways may share either.
 package protocol ACMEStorage: Sendable {
     /// Whether other gateways may be reading and changing it too.
     var isShared: Bool { get }
 
-    /// The state; an empty one where there is none.
+    /// Returns the state; an empty one if nothing is stored.
     ///
-    /// - Throws: rather than pass over a state that cannot be used.
+    /// - Throws: if the stored state is unreadable. It never returns an empty state instead.
     func read() async throws -> ACMEState
 
-    /// Changes the state in one step. No other writer's change is lost.
+    /// Changes the state atomically. No other writer's change is lost.
     ///
-    /// - Parameter change: runs again where another writer was faster.
-    /// - Returns: the state that is stored now.
+    /// - Parameter change: called again if another writer has changed the state meanwhile.
+    /// - Returns: the stored state after the change.
     func update(_ change: @Sendable (inout ACMEState) -> Void) async throws -> ACMEState
 
-    /// Seals what is stored with the first of the keys that seal it, where another one has.
+    /// Encrypts the stored state with the first sealing key if an older key encrypted it.
     func reseal() async throws
 
-    /// Takes or renews the right to order certificates, of which one gateway has it at a time.
+    /// Acquires or renews the lease for ordering certificates, which one gateway holds at a time.
     ///
-    /// - Parameter holder: tells one gateway from another.
+    /// - Parameter holder: this gateway's random identifier.
+    /// - Returns: false if another gateway holds the lease.
     func lease(to holder: String, seconds: Int64) async throws -> Bool
 
     func endLease(of holder: String) async throws
 }
 
-/// The state in the state directory: `acme.json`, which only its owner may read, like the files of keys.
+/// The state in the state directory: `acme.json`, readable only by its owner, like the key files.
 package final class ACMEStateFile: ACMEStorage {
-    /// The locks by which gateways on one state directory know of each other. None outlasts its process.
+    /// The locks by which gateways on one state directory detect each other. They are released when the process ends.
     private struct Locks {
-        /// The one that all of them have together.
+        /// The shared lock held by all of these gateways; nil if not held.
         var presence: FileLock?
-        /// The one that the gateway which orders has.
+        /// The exclusive lock of the gateway that orders; nil if not held.
         var turn: FileLock?
     }
 
@@ -49,8 +50,8 @@ package final class ACMEStateFile: ACMEStorage {
     // MARK: The state
 
     package func read() async throws -> ACMEState {
-        // Before reading: a gateway that orders stores a challenge before it looks for others. One that cannot be
-        // listed reads all the same.
+        // Taken before reading: a gateway that orders stores a challenge before it checks for other gateways. A failure
+        // to take the lock does not prevent reading.
         try? join()
         return try readNow()
     }
@@ -79,7 +80,7 @@ package final class ACMEStateFile: ACMEStorage {
         }
     }
 
-    /// Nothing: a file is not sealed.
+    /// Does nothing: a file is not sealed.
     package func reseal() async throws {}
 
     // MARK: Other gateways
@@ -92,7 +93,7 @@ package final class ACMEStateFile: ACMEStorage {
         }
     }
 
-    /// False while no other process has the presence lock. Only the gateway that orders asks.
+    /// False if no other process holds the presence lock. Only the gateway that orders asks.
     package var isShared: Bool {
         locks.withLock { locks in
             guard let presence = locks.presence else { return true }
@@ -102,9 +103,9 @@ package final class ACMEStateFile: ACMEStorage {
         }
     }
 
-    /// Takes the turn to order, which ends with the process, so that a killed gateway's successor need not wait. The
-    /// state is written once more: a certificate that cannot be stored when it comes is lost, and directories issue
-    /// few of one name.
+    /// Takes the lock for ordering. It is released when the process ends, so that a killed gateway's successor need not
+    /// wait. The state is then rewritten as a test: a certificate that cannot be stored is lost, and directories limit
+    /// certificates for a name.
     package func lease(to holder: String, seconds: Int64) async throws -> Bool {
         guard try takeTurn() else { return false }
         do {

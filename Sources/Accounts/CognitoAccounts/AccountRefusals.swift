@@ -3,27 +3,27 @@ internal import Encoding
 internal import HTTPTypes
 internal import Pipeline
 
-/// The refusal for an error of Cognito's, by stage: the one table from provider errors to refusals.
+/// The refusals for Cognito's errors, by stage: the one table from provider errors to refusals.
 ///
-/// Two rules decide it. Before the caller has proven who they are, nothing may tell whether a user exists. And what
-/// is the gateway's own fault is never put to the caller as a wrong password.
+/// Two rules decide. Before the caller has proven their identity, nothing may reveal whether a user exists. And an
+/// error of the gateway or its configuration is never reported as a wrong password.
 enum AccountRefusals {
-    /// The one message for everything that is wrong with name or password.
+    /// The message for every error in name or password.
     static let badCredentials = "Incorrect email or password."
 
-    /// The one message for everything that is wrong with a code, or with whom it is said to be of.
+    /// The message for every error in a code, or in the user that it is given for.
     static let badCode = "The code is not right, or has expired."
 
-    /// A wrong password, or what must look like one.
+    /// Returns the refusal of a wrong password, or of an error that must look like one.
     static func wrongCredentials(_ kind: CognitoErrorKind = .badCredentials) -> Refusal {
         .credentialsRefused(message: badCredentials, reason: .cognito(kind))
     }
 
-    /// The settings that decide about refusals.
+    /// The settings that decide on refusals.
     struct Rules: Sendable {
-        /// Nothing may reveal that an address is registered.
+        /// Whether responses must not reveal that an address is registered.
         var conceals = false
-        /// Triggers' own messages are for clients.
+        /// Whether clients get the triggers' own messages.
         var showsTriggerMessages = true
     }
 
@@ -42,25 +42,27 @@ enum AccountRefusals {
             case .contactCode: contactCode(error)
             case .registration: registration(error)
             case .code: code(error)
-            // Not reached for a user who isn't there: see ``CognitoAccounts/sendCode(_:to:_:_:)``.
+            // Not reached for a user who does not exist: see ``CognitoAccounts/sendCode(_:to:_:_:)``.
             case .delivery: nil
             }
         return refusal ?? common(error)
     }
 
-    /// The refusal that looks like a wrong password, where nothing may reveal that an address is registered; nil where
-    /// the table's refusal stands.
+    /// Returns the refusal that looks like a wrong password, if responses must not reveal that an address is
+    /// registered; nil if the table's refusal applies.
     private static func concealing(_ error: CognitoError, at stage: CallStage) -> Refusal? {
         guard stage == .signIn else { return nil }
         return switch error.kind {
-        // The caller who has just registered the address knows its password, or that of a registration that was none.
-        // A password that an administrator has reset is nobody's any more.
+        // The caller who has just registered an address knows the password of that registration: these errors would
+        // tell a new account from an address that was already taken. A password that an administrator has reset belongs
+        // to nobody any more.
         case .userNotConfirmed, .passwordResetRequired: wrongCredentials(error.kind)
         default: nil
         }
     }
 
-    /// A trigger that runs before anything is proven can tell by its refusal that there is an account.
+    /// Returns the refusal for a trigger's error. A trigger that runs before anything is proven can reveal that the
+    /// account exists.
     private static func trigger(_ error: CognitoError, at stage: CallStage, _ rules: Rules) -> Refusal {
         let refused = TriggerRefusal(error)
         if rules.conceals, !refused.followsProof {
@@ -75,7 +77,8 @@ enum AccountRefusals {
         return Refusal(.rejectedByTrigger, message: message, reason: .cognito(error.kind))
     }
 
-    /// Only existing accounts are disabled or locked at Cognito; see also ``CognitoAccounts/signInRefusal(of:_:_:)``.
+    /// Returns the refusal at the sign-in; nil for the common one. Only existing accounts can be disabled or locked at
+    /// Cognito; see also ``CognitoAccounts/signInRefusal(of:_:_:)``.
     private static func signIn(_ error: CognitoError) -> Refusal? {
         switch error.kind {
         case .badCredentials, .userNotFound, .userDisabled, .temporaryPasswordExpired, .lockedOut, .invalidSession,
@@ -97,7 +100,7 @@ enum AccountRefusals {
         }
     }
 
-    /// A first factor that failed, for whatever reason: nothing may tell whether there is such a user.
+    /// Returns the refusal of a failed first factor, for any reason: nothing may reveal whether the user exists.
     static func failedFactor(at stage: CallStage) -> Refusal {
         stage == .oneTimeCode ? Refusal(.codeMismatch, reason: .cognito(.codeMismatch)) : wrongCredentials()
     }
@@ -125,12 +128,13 @@ enum AccountRefusals {
         return bearer(error)
     }
 
-    /// A challenge that can't be answered any more.
+    /// Returns the refusal of a challenge that can no longer be answered.
     static func endedSession(reason: Reason) -> Refusal {
         .credentialsRefused(message: "This sign-in has ended. Sign in again.", reason: reason)
     }
 
-    /// Whoever refreshes or asks for their profile holds a token, which is proof enough to hear "disabled".
+    /// Returns the refusal of a refresh; nil for the common one. A caller who refreshes or asks for their profile holds
+    /// a token, which is sufficient proof to report "disabled".
     private static func refresh(_ error: CognitoError) -> Refusal? {
         switch error.kind {
         case .badCredentials, .userNotFound, .invalidSession, .tokenRevoked, .tokenExpired, .tokenReused,
@@ -145,7 +149,7 @@ enum AccountRefusals {
         switch error.kind {
         case .tokenExpired: .tokenInvalid(.tokenExpired, reason: .cognito(error.kind))
         case .userNotFound, .tokenRevoked: .tokenInvalid(.notAuthorized, reason: .cognito(error.kind))
-        // A client answers an invalid token by a refresh or a sign-out, which must not be for anything else.
+        // Clients respond to an invalid token with a refresh or a sign-out, which no other error may cause.
         case .badCredentials, .invalidSession, .tokenReused: Refusal(.accessDenied, reason: .cognito(error.kind))
         case .userDisabled: Refusal(.userDisabled, reason: .cognito(error.kind))
         case .codeMismatch, .codeExpired, .invalidPassword, .secondFactorMissing, .invalidParameter:
@@ -162,7 +166,8 @@ enum AccountRefusals {
             fields: ["current_password": "is not right"], reason: .cognito(error.kind))
     }
 
-    /// Somebody else's address never got a code, and that must look like a wrong one. Only its reader hears whose it is.
+    /// Returns the refusal of a code for a new address. An address of another user never got a code, which must look
+    /// like a wrong code. Only the recipient of the code learns that the address is taken.
     private static func contactCode(_ error: CognitoError) -> Refusal? {
         guard error.kind == .codeExpired else { return bearer(error) }
         return Refusal(.codeMismatch, reason: .cognito(error.kind))
@@ -173,13 +178,14 @@ enum AccountRefusals {
         case .usernameExists: Refusal(.usernameExists, reason: .cognito(error.kind))
         case .signUpNotPermitted:
             Refusal(.accessDenied, message: "Registration is not open.", reason: .cognito(error.kind))
-        // The credentials of this error are the ones that the caller chose.
+        // This error is about the credentials that the caller chose.
         case .invalidPassword, .invalidParameter, .badCredentials: invalidInput(error)
         default: nil
         }
     }
 
-    /// One refusal for all: Cognito's own responses, and its limits of each user, tell of the account and its state.
+    /// Returns one refusal for all errors: Cognito's own responses, and its per-user limits, reveal the account and its
+    /// state.
     private static func code(_ error: CognitoError) -> Refusal? {
         switch error.kind {
         case .codeMismatch, .codeExpired, .userNotFound, .badCredentials, .userDisabled, .temporaryPasswordExpired,
@@ -187,7 +193,7 @@ enum AccountRefusals {
             wrongCode(error.kind)
         case .throttled where error.isLimitOfUser: wrongCode(error.kind)
         case .invalidPassword: invalidInput(error)
-        // Only who has the code of an address's message hears that the address is taken.
+        // Only a caller with the code sent to the address learns that the address is taken.
         case .usernameExists: Refusal(.usernameExists, reason: .cognito(error.kind))
         case .invalidParameter:
             error.message.asciiLowercased.holds("password") ? invalidInput(error) : wrongCode(error.kind)
@@ -199,7 +205,7 @@ enum AccountRefusals {
         Refusal(.codeMismatch, message: badCode, reason: .cognito(kind))
     }
 
-    /// Errors that the caller can correct.
+    /// Returns the refusal of errors that the caller can correct.
     private static func invalidInput(_ error: CognitoError) -> Refusal {
         let reason = Reason.cognito(error.kind)
         switch error.kind {
@@ -212,7 +218,7 @@ enum AccountRefusals {
         }
     }
 
-    /// Errors that mean the same at every stage.
+    /// Returns the refusal of errors with the same meaning at every stage.
     private static func common(_ error: CognitoError) -> Refusal {
         let reason = Reason.cognito(error.kind)
         switch error.kind {
@@ -220,7 +226,7 @@ enum AccountRefusals {
         case .passwordResetRequired: return Refusal(.passwordResetRequired, reason: reason)
         case .temporaryPasswordExpired: return Refusal(.temporaryPasswordExpired, reason: reason)
         case .scopeMissing: return .scopeMissing(UserAttributeRule.scope, reason: reason)
-        // Cognito's lock begins at one second and doubles up to 15 minutes; it does not say where it stands.
+        // Cognito's lock starts at one second and doubles up to 15 minutes; Cognito does not report its current length.
         case .lockedOut: return .retryLater(.tooManyRequests, after: 60, reason: reason)
         case .throttled: return .retryLater(.tooManyRequests, after: 5, reason: reason)
         default: return .retryLater(.identityProviderUnavailable, after: 5, reason: reason)

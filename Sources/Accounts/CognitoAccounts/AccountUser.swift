@@ -1,6 +1,6 @@
 package import Encoding
 
-/// A user as the API shows it: the `user` object of `POST login`, the whole answer of `GET me`.
+/// A user as the API shows it: the `user` object of `POST login`, and the whole response of `GET me`.
 package struct AccountUser: Sendable {
     package var id: String
     package var username: String
@@ -8,9 +8,9 @@ package struct AccountUser: Sendable {
     package var emailVerified: Bool
     package var name: String?
     package var groups: [String]
-    /// Further attributes under Cognito's names, such as `phone_number` or `custom:plan`.
+    /// Other attributes under Cognito's names, such as `phone_number` or `custom:plan`.
     package var attributes: JSONObject
-    /// Of the access token. They are not shown by themselves.
+    /// The claims of the access token. Only claims that the settings list are shown.
     var claims: JSONObject = [:]
 
     package init(
@@ -26,7 +26,7 @@ package struct AccountUser: Sendable {
         self.attributes = attributes
     }
 
-    /// An attribute or claim of the user's own, for ``UserFields``; nil without one.
+    /// Returns an attribute or claim of the user, for ``UserFields``; nil if the user has none of that name.
     package func value(_ name: String) -> JSON? {
         switch ExactText(name) {
         case "sub", "id": .string(id)
@@ -53,9 +53,9 @@ package struct AccountUser: Sendable {
 }
 
 extension AccountUser {
-    /// The user that a sign-in's tokens tell of.
+    /// Creates the user from the claims of a sign-in's tokens.
     ///
-    /// - Returns: `nil` if a token is missing what Cognito always writes.
+    /// - Returns: nil if a token lacks a claim that Cognito always sets.
     init?(accessClaims: JSONObject, idClaims: JSONObject?) {
         guard let id = accessClaims["sub"]?.stringValue, let username = accessClaims["username"]?.stringValue else {
             return nil
@@ -74,10 +74,10 @@ extension AccountUser {
         }
     }
 
-    /// The user that GetUser tells of.
+    /// Creates the user from the output of GetUser.
     ///
     /// - Parameter groups: from the verified access token, since GetUser does not list them.
-    /// - Returns: `nil` for an output without name or `sub`.
+    /// - Returns: nil for an output without name or `sub`.
     init?(output: JSONObject, groups: [String]) {
         var values: JSONObject = [:]
         for entry in output["UserAttributes"]?.arrayValue ?? [] {
@@ -97,8 +97,9 @@ extension AccountUser {
         }
     }
 
-    /// The attributes of OpenID Connect Core 5.1 that Cognito keeps, but those that `user` shows by name. An ID token
-    /// also holds claims that are no attributes, so attributes are listed rather than claims excluded.
+    /// The attributes of OpenID Connect Core 5.1 that Cognito stores, without those that `user` shows under their own
+    /// names. An ID token also has claims that are not attributes, so attributes are listed rather than claims
+    /// excluded.
     private static let standardAttributes: Set<ExactText> = [
         "address", "birthdate", "family_name", "gender", "given_name", "locale", "middle_name", "nickname",
         "phone_number", "phone_number_verified", "picture", "preferred_username", "profile", "updated_at", "website",
@@ -109,7 +110,8 @@ extension AccountUser {
         standardAttributes.contains(ExactText(name)) || name.begins(with: "custom:")
     }
 
-    /// GetUser gives every value as text, an ID token gives some as what they are: the client sees one form.
+    /// Converts a value to one form for clients: GetUser returns every value as text, an ID token some with their JSON
+    /// type.
     private static func attribute(_ name: String, _ value: JSON) -> JSON {
         ExactText(name) == "phone_number_verified" ? .bool(isTrue(value)) : value
     }

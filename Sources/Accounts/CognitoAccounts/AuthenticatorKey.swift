@@ -1,12 +1,12 @@
 internal import Encoding
 
-/// The key of an authenticator app, and how the app gets it.
+/// The key of an authenticator app, in the forms that the app reads.
 struct AuthenticatorKey: Sendable {
-    /// In base 32.
+    /// The key in Base32.
     var secret: String
-    /// The user's name, as the app shows it.
+    /// The user's name that the app shows.
     var account: String
-    /// The service's name, as the app shows it.
+    /// The service's name that the app shows.
     var issuer: String
 
     /// The text of the QR code for authenticator apps: the "Key Uri Format" of Google Authenticator.

@@ -1,15 +1,15 @@
 internal import Encoding
 internal import Locking
 
-/// Changes of addresses that have begun, so that another request for a code gets the same response whether the address
-/// was free or somebody else's: a pool that has refused the change would send the code to the old address.
+/// Address changes in progress. A request for another code must get the same response whether the address was free or
+/// another user's: if the pool has refused the change, it would send the code to the old address.
 ///
-/// Held in memory for as long as Cognito's codes live.
+/// Kept in memory for the lifetime of Cognito's codes.
 final class BegunContactChanges: Sendable {
     struct Change: Sendable {
-        /// The destination of the code as the client was shown it.
+        /// The code's destination as shown to the client.
         var delivery: CodeDelivery
-        /// Whether the pool has refused it, so that there is no code.
+        /// Whether the pool has refused the change, so that there is no code.
         var isRefused: Bool
     }
 
@@ -22,19 +22,21 @@ final class BegunContactChanges: Sendable {
     /// - Parameter now: seconds since 1970.
     init(now: @escaping @Sendable () -> Int64) { self.now = now }
 
-    /// - Parameter attribute: Cognito's name for what is changed.
+    /// Stores a change.
+    ///
+    /// - Parameter attribute: Cognito's name of the changed attribute.
     func note(_ change: Change, of attribute: String, _ subject: String) {
         let now = now()
         table.withLock { $0.set(change, of: "\(attribute)/\(subject)", endsAt: now + Self.lifetime, at: now) }
     }
 
-    /// The newest one; nil where none has begun.
+    /// Returns the latest change of the attribute; nil if there is none.
     func change(of attribute: String, _ subject: String) -> Change? {
         let now = now()
         return table.withLock { $0.value(of: "\(attribute)/\(subject)", at: now) }
     }
 
-    /// The change is made.
+    /// Removes a change that is complete.
     func remove(_ attribute: String, _ subject: String) {
         table.withLock { $0.remove("\(attribute)/\(subject)") }
     }

@@ -1,26 +1,26 @@
-/// How far a caller has come in proving who they are, which decides what may be told.
+/// The proof of identity that a caller has given so far. It decides what a refusal may reveal.
 enum CallStage: Sendable {
-    /// With a name and a password, or nothing.
+    /// A name with a password, or without any proof.
     case signIn
-    /// With a right password: a challenge is answered.
+    /// A challenge after a right password.
     case challenge
-    /// With a refresh token.
+    /// A refresh token.
     case refresh
-    /// With the code of a message, in place of a password.
+    /// The code of a message, in place of a password.
     case oneTimeCode
-    /// With another first factor than a password or a code.
+    /// A first factor other than a password or a code.
     case firstFactor
-    /// With an access token that the gateway has verified.
+    /// An access token that the gateway has verified.
     case bearer
-    /// As `bearer`, with a passkey to register or delete.
+    /// As `bearer`, to register or delete a passkey.
     case passkey
-    /// As `bearer`, with the current password to prove.
+    /// As `bearer`, with the current password as the proof.
     case passwordChange
     case registration
-    /// As `bearer`, with the code of a message to a new address.
+    /// As `bearer`, with the code sent to a new address.
     case contactCode
-    /// With a code that came by message, or should have.
+    /// A code that was, or should have been, sent by message.
     case code
-    /// Asks for such a code.
+    /// A request for such a code.
     case delivery
 }

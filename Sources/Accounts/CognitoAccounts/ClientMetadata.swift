@@ -1,10 +1,10 @@
 internal import Encoding
 
 extension RequestFields {
-    /// `client_metadata`: values for the pool's triggers, which neither Cognito nor the gateway verifies.
+    /// Reads `client_metadata`: values for the pool's triggers, which neither Cognito nor the gateway verifies.
     ///
-    /// - Parameter allowed: the keys that may be given; any other is a fault.
-    /// - Returns: nil where nothing is given.
+    /// - Parameter allowed: the accepted keys; any other is an error of that field.
+    /// - Returns: nil if no value is given.
     mutating func clientMetadata(_ allowed: [String]) -> JSON? {
         guard var inner = optionalObject("client_metadata") else { return nil }
         defer { take(inner) }

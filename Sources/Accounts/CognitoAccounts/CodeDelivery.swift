@@ -4,8 +4,9 @@ internal import HTTPTypes
 internal import Pipeline
 
 extension CognitoAccounts {
-    /// `POST resend-code` and `POST forgot-password`: 202, and the same for whoever there is no code for. So the
-    /// destination is the name that was typed: Cognito's own would tell that there is a user, and the user's address.
+    /// Handles `POST resend-code` and `POST forgot-password`: 202, also if there is nobody to send a code to. The
+    /// destination in the response is the typed name: Cognito's would reveal that the user exists, and the user's
+    /// address.
     func sendCode(
         _ operation: CognitoOperation, to email: String, _ metadata: JSON?, _ request: AccountRequest
     ) async throws(Refusal) -> AccountAnswer {
@@ -17,13 +18,13 @@ extension CognitoAccounts {
             _ = try await client.call(operation, input)
         } catch {
             switch error.kind {
-            // Cognito's limits are for those who are there.
+            // Cognito's limits apply only to existing users.
             case .throttled where error.isLimitOfUser: break
-            // So is a message that cannot be sent, which the log tells.
+            // So do messages that cannot be sent. They are logged.
             case _ where error.isOfMessage: _ = refusal(of: error, at: .delivery, request)
-            // So is a trigger that refuses one.
+            // So do refusals by a trigger.
             case .rejectedByTrigger where settings.concealsExistingUsers: break
-            // Nobody to send it to: no such user, no proven address, or one who needs none.
+            // Nobody to send a code to: the user does not exist, has no verified address, or needs no code.
             case .userNotFound, .badCredentials, .userDisabled, .temporaryPasswordExpired, .userNotConfirmed,
                 .alreadyConfirmed, .invalidParameter, .passwordResetRequired, .lockedOut:
                 break
@@ -35,13 +36,13 @@ extension CognitoAccounts {
 }
 
 extension CognitoError {
-    /// Whether Cognito could not send a message. It sends them to users who are there only.
+    /// Whether Cognito could not send a message. It sends messages only to existing users.
     var isOfMessage: Bool {
         switch kind {
         case .deliveryFailed: true
-        // The pool's quota of messages is used up.
+        // The pool's quota of messages is exhausted.
         case .throttled: isLimitOfUser
-        // The role that sends, or a trigger that makes a message or sends it: CustomMessage, CustomEmailSender.
+        // The role that sends messages, or a trigger that creates or sends them: CustomMessage, CustomEmailSender.
         case .poolMisconfigured:
             Self.typesOfRoles.contains(ExactText(type)) || message.asciiLowercased.holds("custom")
         default: false
@@ -54,7 +55,7 @@ extension CognitoError {
     ]
 }
 
-/// Where a code was sent, masked.
+/// The destination of a code, masked.
 struct CodeDelivery: Sendable {
     var destination: String
     /// `EMAIL` or `SMS`.
@@ -66,8 +67,9 @@ struct CodeDelivery: Sendable {
     }
 
     /// - Parameters:
-    ///   - output: with Cognito's `CodeDeliveryDetails`; without them it is as for a code that was sent by e-mail.
-    ///   - account: the address that was typed.
+    ///   - output: Cognito's, with `CodeDeliveryDetails`. Without them, the destination and medium follow from
+    ///     `account`.
+    ///   - account: the address as typed.
     init(_ output: JSONObject, account: String) {
         let details = output["CodeDeliveryDetails"]
         destination = details?["Destination"]?.stringValue ?? Self.mask(account)
@@ -75,7 +77,8 @@ struct CodeDelivery: Sendable {
         medium = details?["DeliveryMedium"]?.stringValue ?? (isPhoneNumber ? "SMS" : "EMAIL")
     }
 
-    /// Cognito's own form: the first letters of the address's name and domain, or the last digits of a number.
+    /// Masks an address in Cognito's form: the first letters of the address's name and domain, or the last digits of a
+    /// number.
     static func mask(_ address: String) -> String {
         if AccountNameKind(address) == .phoneNumber {
             return "+*******" + String(decoding: address.utf8.suffix(4), as: UTF8.self)

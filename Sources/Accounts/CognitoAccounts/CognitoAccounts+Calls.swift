@@ -6,7 +6,7 @@ internal import Pipeline
 internal import Sealing
 
 extension CognitoAccounts {
-    /// Calls Cognito for an endpoint, turning its failure into that endpoint's refusal.
+    /// Calls Cognito for an endpoint and translates its error into that endpoint's refusal.
     func call(
         _ operation: CognitoOperation, _ input: JSONObject, for request: AccountRequest, at stage: CallStage
     ) async throws(Refusal) -> JSONObject {
@@ -17,7 +17,7 @@ extension CognitoAccounts {
         }
     }
 
-    /// The refusal for an error of Cognito's. Its meaning for the operator goes into the log.
+    /// Returns the refusal for an error of Cognito's and logs what the operator must correct.
     func refusal(of error: CognitoError, at stage: CallStage, _ request: AccountRequest) -> Refusal {
         let rules = AccountRefusals.Rules(
             conceals: settings.concealsExistingUsers, showsTriggerMessages: settings.triggerRefusals.showsMessages)
@@ -26,12 +26,12 @@ extension CognitoAccounts {
         return refusal
     }
 
-    /// The refusal for an error of SignUp. One that says which field is wrong is 422 with that field; the operator gets
-    /// the setting that decides it.
+    /// Returns the refusal for an error of SignUp. An error about a field is a 422 with that field; the operator's log
+    /// has the setting that decides it.
     ///
     /// - Parameters:
-    ///   - names: what the request registers.
-    ///   - hasAttributes: whether it gives other attributes.
+    ///   - names: the names that the request registers.
+    ///   - hasAttributes: whether it has other attributes.
     func refusal(
         of error: CognitoError, registering names: RegisteredName, hasAttributes: Bool, _ request: AccountRequest
     ) -> Refusal {
@@ -48,7 +48,7 @@ extension CognitoAccounts {
         return Refusal(.invalidParameter, fields: fault.fields, reason: .cognito(.invalidParameter))
     }
 
-    /// Logs errors that an operator must correct. Users' errors are in the access log.
+    /// Logs errors that the operator must correct. Users' errors are in the access log.
     private func report(_ error: CognitoError, _ request: AccountRequest, isOurs: Bool) {
         var metadata: Logger.Metadata = [
             "operation": "\(request.operation.name)", "request_id": "\(request.requestID)",
@@ -65,17 +65,19 @@ extension CognitoAccounts {
         }
     }
 
-    /// Cognito gave an answer that the gateway can make nothing of.
+    /// Returns the refusal for a response of Cognito's that the gateway cannot use.
     func unusable(_ what: String, _ request: AccountRequest) -> Refusal {
         refusal(of: CognitoError(unavailable: what), at: .signIn, request)
     }
 
-    /// The user's address for Cognito's threat protection; nil if the app client does not allow that.
+    /// Returns the user's address for Cognito's threat protection; nil if the settings do not allow to pass it on.
     func userContext(_ request: AccountRequest) -> JSON? {
         settings.propagateClientAddress ? ["IpAddress": .string(request.clientAddress)] : nil
     }
 
-    /// Seals something for the client, or the store, to keep.
+    /// Seals a value that the client, or the store, keeps.
+    ///
+    /// - Throws: 500 if it cannot be sealed.
     func sealing<Sealed>(
         _ request: AccountRequest, _ seal: () throws(SealingFailure) -> Sealed
     ) throws(Refusal) -> Sealed {
@@ -87,19 +89,19 @@ extension CognitoAccounts {
         }
     }
 
-    /// Does something with the session records.
+    /// Accesses the session records.
     func withRecords<Value>(
         _ request: AccountRequest, _ work: () async throws -> Value
     ) async throws(Refusal) -> Value {
         try await usingRecords(request.requestID, logger, work)
     }
 
-    /// The revocations that end sign-ins of a user: one for each, or after many one for all up to the newest.
+    /// Returns the revocations that end sign-ins of a user: one for each or, after many, one for all up to the newest.
     ///
     /// - Parameters:
-    ///   - origins: the `origin_jti` of each.
-    ///   - newest: when the newest of them began, in seconds since 1970.
-    ///   - own: the `origin_jti` of a sign-in that one for all leaves out.
+    ///   - origins: the `origin_jti` of each sign-in.
+    ///   - newest: the time of the newest sign-in, in seconds since 1970.
+    ///   - own: the `origin_jti` of a sign-in that a revocation of all excludes.
     func targets(
         for origins: Set<String>, of subject: String?, signedInUntil newest: Int64?, sparing own: String? = nil
     ) -> [Revocation.Target] {
@@ -110,14 +112,15 @@ extension CognitoAccounts {
             until: now + CognitoSignInSettings.longestAccessToken, at: now)
     }
 
-    /// Puts tokens of the pool on the revocation list for as long as any of them can be valid.
+    /// Puts tokens of the pool on the revocation list for the longest lifetime of an access token.
     func revoke(_ targets: [Revocation.Target], _ request: AccountRequest) async throws(Refusal) {
         try await revoke(targets, until: revocationTime() + CognitoSignInSettings.longestAccessToken, request)
     }
 
     /// Puts tokens of the pool on the revocation list.
     ///
-    /// - Parameter endsAt: when none of them can be valid any more, in seconds since 1970.
+    /// - Parameter endsAt: the time at which none of them can be valid any more, in seconds since 1970.
+    /// - Throws: 503 if the list cannot be written.
     func revoke(
         _ targets: [Revocation.Target], until endsAt: Int64, _ request: AccountRequest
     ) async throws(Refusal) {
@@ -135,7 +138,9 @@ extension CognitoAccounts {
 
     static var notRevoked: Refusal { .retryLater(.serviceUnavailable, after: 5, reason: .account(.notRevoked)) }
 
-    /// Does one thing after the other, also when the first fails, whose refusal then counts.
+    /// Runs both operations, the second even if the first fails.
+    ///
+    /// - Throws: the first operation's error, or else the second's.
     func both(
         _ first: () async throws(Refusal) -> Void, then second: () async throws(Refusal) -> Void
     ) async throws(Refusal) {

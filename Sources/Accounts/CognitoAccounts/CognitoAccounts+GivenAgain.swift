@@ -5,16 +5,16 @@ internal import Pipeline
 internal import Sealing
 internal import Store
 
-/// Answers that were lost: whoever shows a token whose successor was never used has that successor once more.
+/// Recovery of lost refresh responses: a token whose successor was never used returns that successor again.
 ///
-/// The session stays where it is. Its newest token keeps its number, so that all who have it have the same, whichever
-/// refresh token of the provider's is in theirs (``RefreshSessions/current(_:in:)``).
+/// The session does not advance. Its newest token keeps its generation number, so that all clients that have it have an
+/// equivalent one, whichever refresh token of the provider theirs contains (``RefreshSessions/current(_:in:)``).
 extension CognitoAccounts {
-    /// Gives the answer that is stored. Where that is gone, or its access token has expired, Cognito is asked for
-    /// another one with the unused token. One caller does so at a time, over all gateways.
+    /// Returns the stored response. If it is gone, or its access token has expired, the unused token is exchanged at
+    /// Cognito again. Only one caller does so at a time, across all gateways.
     ///
     /// - Parameters:
-    ///   - sealed: the token that is shown.
+    ///   - sealed: the client's token.
     ///   - deviceID: as in ``RefreshSessions/standing(of:on:)``.
     func again(
         _ successor: UnusedSuccessor, for sealed: SealedRefreshToken, on deviceID: String?, _ request: AccountRequest
@@ -23,11 +23,11 @@ extension CognitoAccounts {
         switch try await turn(successor.token.family, successor.token.generation, request) {
         case .own(let lease, let record):
             return try await holding(lease) { () async throws(Refusal) in
-                // A session that is stored no more has no user any more either.
+                // A session without a record no longer has a user either.
                 guard let record else {
                     throw .credentialsRefused(.tokenRefresh, reason: .account(.sessionEnded))
                 }
-                // Somebody may have asked since it was read.
+                // Another caller may have exchanged the token since the record was read.
                 let standing = sessions.standing(of: sealed.generation, on: deviceID, in: record)
                 guard case .parent(let successor) = standing else {
                     return try await settled(standing, sealed, on: deviceID, request)
@@ -57,7 +57,7 @@ extension CognitoAccounts {
         var token = successor.token
         token.refreshToken = result.refreshToken ?? token.refreshToken
         var session = try refreshed(result, token, request)
-        // Sealed anew only where something else is in it.
+        // Sealed again only if Cognito has rotated the token inside.
         if result.refreshToken == nil { session.refreshToken = Secret(successor.record.token) }
         session.isGivenAgain = true
         let standing: RefreshStanding
@@ -70,8 +70,8 @@ extension CognitoAccounts {
         return session
     }
 
-    /// Cognito has answered, and the records cannot be written. Where it has rotated its token, the client gets the new
-    /// one under the next number, which tells it from the one that is stored.
+    /// Returns the session after Cognito has responded and the records cannot be written. If Cognito has rotated its
+    /// token, the client gets the new one under the next generation number, which distinguishes it from the stored one.
     private func unrecorded(
         _ session: RefreshedSession, _ result: AuthenticationResult, _ token: SealedRefreshToken, _ error: any Error,
         _ request: AccountRequest
@@ -90,7 +90,9 @@ extension CognitoAccounts {
         return session
     }
 
-    /// As ``judge(_:_:on:_:)`` for a token that was exchanged before.
+    /// As ``judge(_:_:on:_:)``, for a token that was exchanged before.
+    ///
+    /// - Throws: 401 if it could still be exchanged.
     private func settled(
         _ standing: RefreshStanding, _ sealed: SealedRefreshToken, on deviceID: String?, _ request: AccountRequest
     ) async throws(Refusal) -> RefreshedSession {

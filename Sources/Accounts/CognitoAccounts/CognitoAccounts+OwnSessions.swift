@@ -4,15 +4,15 @@ internal import Encoding
 package import Pipeline
 internal import Store
 
-/// The sessions of a user, as the user sees and ends them.
+/// A user's own sessions: listing and ending them.
 extension CognitoAccounts {
-    /// Those that go on.
+    /// Returns the caller's open sessions.
     func openSessions(of caller: Caller, _ request: AccountRequest) async throws(Refusal) -> [SessionRecord] {
         let stored = try await withRecords(request) { try await sessions.openSessions(of: caller.subject) }
         return stored.filter { $0.isOpen(at: now()) }
     }
 
-    /// Nil for a session that is not the caller's.
+    /// Returns the session of this family; nil if it is not the caller's.
     func session(
         _ family: [UInt8], of caller: Caller, _ request: AccountRequest
     ) async throws(Refusal) -> SessionRecord? {
@@ -23,9 +23,9 @@ extension CognitoAccounts {
         return record
     }
 
-    /// Ends sessions: the access tokens first, so that they count no more whatever follows. A session's record goes
-    /// last, because it has what a repeated call needs. The caller's own access token goes last of all for the same
-    /// reason.
+    /// Ends sessions. The access tokens are revoked first, so that they are refused whatever follows. A session's
+    /// record is ended after Cognito's token, because a repeated call needs it. The caller's own access token is
+    /// revoked last, for the same reason.
     func end(
         _ records: [SessionRecord], askedBy caller: Caller, _ request: AccountRequest
     ) async throws(Refusal) {
@@ -52,11 +52,12 @@ extension CognitoAccounts {
         let known = sessions.ended(record)
         if let known { try await revokeAtCognito(known, request) }
         let ended = try await withRecords(request) { try await sessions.end(family: record.family, originIDs: []) }
-        // A refresh in between has got another refresh token.
+        // A refresh in the meantime has stored another refresh token.
         for newer in ended where known?.isSame(as: newer) != true { try await revokeAtCognito(newer, request) }
     }
 
-    /// A token of an app client that is not configured any more ends here alone: nobody unseals it.
+    /// Revokes the session's refresh token. A token of an app client that is no longer configured ends only here: no
+    /// gateway unseals it.
     private func revokeAtCognito(
         _ session: RefreshSessions.Ended, _ request: AccountRequest
     ) async throws(Refusal) {
@@ -71,7 +72,7 @@ extension RefreshSessions.Ended {
 }
 
 extension Caller {
-    /// Whether the caller's access token is of that session. Without `origin_jti` nobody can tell.
+    /// Returns whether the caller's access token belongs to that session; false if either has no `origin_jti`.
     func isOf(_ session: SessionRecord) -> Bool {
         guard let originID, let other = session.originID else { return false }
         return originID.hasSameBytes(as: other)
@@ -79,6 +80,6 @@ extension Caller {
 }
 
 extension Refusal {
-    /// A session that is not there, or somebody else's: the same for both.
+    /// Returns the refusal for a session that does not exist, or is another user's: the same for both.
     package static func unknownSession() -> Refusal { Refusal(.notFound, reason: .account(.unknownSession)) }
 }

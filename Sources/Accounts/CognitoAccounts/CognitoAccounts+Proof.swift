@@ -3,10 +3,12 @@ internal import Cryptography
 internal import Encoding
 internal import Pipeline
 
-/// The proof that it is the user who asks, and not somebody with a stolen access token.
+/// The proof that the caller is the user, and not somebody with a stolen access token.
 extension CognitoAccounts {
-    /// - Parameter password: the current one; nil where the call has none.
-    /// - Throws: 422 for a wrong password, which counts as a guess; 401 for a sign-in that is too long ago.
+    /// Checks the proof that the settings require.
+    ///
+    /// - Parameter password: the current one; nil if the call has none.
+    /// - Throws: 422 for a wrong password, which counts as a guess; 401 if the sign-in is too long ago.
     func prove(
         _ caller: Caller, with password: Secret?, _ request: AccountRequest
     ) async throws(Refusal) {
@@ -27,7 +29,7 @@ extension CognitoAccounts {
             .invalidParameter, fields: ["current_password": "is required"], reason: .account(.invalidFields))
     }
 
-    /// By a sign-in that goes no further than the password, and whose session ends at once.
+    /// Checks the password by a sign-in that stops after the password, and whose session ends at once.
     private func check(
         _ password: Secret, of caller: Caller, _ request: AccountRequest
     ) async throws(Refusal) {
@@ -44,7 +46,7 @@ extension CognitoAccounts {
         }
         switch answer {
         case .tokens(let result):
-            // Nobody has this token, whether Cognito takes it back or not.
+            // Nobody has this token, whether or not Cognito revokes it.
             if let token = result.refreshToken { try? await revokeAtCognito(token, request) }
         case .challenge(let challenge):
             guard Self.afterPassword.contains(ExactText(challenge.name)) else {
@@ -53,14 +55,14 @@ extension CognitoAccounts {
         }
     }
 
-    /// Cognito's questions that only somebody with the right password is asked.
+    /// The challenges that Cognito issues only after a right password.
     private static let afterPassword: Set<ExactText> = [
         "SMS_MFA", "SOFTWARE_TOKEN_MFA", "EMAIL_OTP", "SELECT_MFA_TYPE", "MFA_SETUP",
     ]
 }
 
 extension RequestFields {
-    /// The current password, which has to be there where the settings ask for it.
+    /// Reads the current password, which is required if the settings ask for it.
     mutating func proof(_ settings: ContactChangeSettings) -> Secret? {
         guard settings.proof != .password else {
             return Secret(requiredText("current_password", atMost: 256, .password))

@@ -8,6 +8,8 @@ internal import Store
 
 /// The exchange of refresh tokens.
 extension CognitoAccounts {
+    /// Exchanges a token for new ones.
+    ///
     /// - Parameter deviceID: as in ``RefreshSessions/standing(of:on:)``.
     func exchange(
         _ sealed: SealedRefreshToken, on deviceID: String?, metadata: JSON? = nil, _ request: AccountRequest
@@ -25,17 +27,22 @@ extension CognitoAccounts {
         }
     }
 
-    /// Takes back what Cognito gave for a session that is on the revocation list.
+    /// Revokes the new tokens of a session that is on the revocation list.
+    ///
+    /// - Throws: 401 for such a session.
     func checkRevocations(
         _ result: AuthenticationResult, _ sealed: SealedRefreshToken, _ request: AccountRequest
     ) async throws(Refusal) {
         guard isOnRevocationList(result.accessClaims) else { return }
-        // Its access tokens would be refused.
+        // The access tokens would be refused.
         try? await revokeAtCognito(result.refreshToken ?? sealed.refreshToken, of: sealed.clientID, request)
         throw .credentialsRefused(.tokenRefresh, reason: .account(.sessionEnded))
     }
 
-    /// - Returns: the answer that was given before; nil for a token that is to be exchanged.
+    /// Decides on a token by its standing.
+    ///
+    /// - Returns: the response to its earlier exchange; nil if it is still to be exchanged.
+    /// - Throws: 401 if the session has ended, or ends because the token was reused.
     func judge(
         _ standing: RefreshStanding, _ sealed: SealedRefreshToken, on deviceID: String?, _ request: AccountRequest
     ) async throws(Refusal) -> RefreshedSession? {
@@ -50,9 +57,9 @@ extension CognitoAccounts {
         }
     }
 
-    /// As ``RefreshSessions/current(_:in:)``. With an older token Cognito would see a reuse, by which the session ends.
+    /// As ``RefreshSessions/current(_:in:)``. With an older token, Cognito would detect a reuse and end the session.
     ///
-    /// - Throws: 503 where another gateway has sealed the newest token with a key that this one does not know yet.
+    /// - Throws: 503 if another gateway has sealed the newest token with a key that this one does not have yet.
     func current(
         _ sealed: SealedRefreshToken, in record: SessionRecord?, _ request: AccountRequest
     ) throws(Refusal) -> SealedRefreshToken {
@@ -67,8 +74,8 @@ extension CognitoAccounts {
         return .recordsUnavailable
     }
 
-    /// Cognito refuses the token. With rotation that is also what it says to a token that was exchanged elsewhere in
-    /// the meantime, whose answer is then known.
+    /// Handles Cognito's refusal of a token. With rotation, Cognito also refuses a token that was exchanged elsewhere
+    /// in the meantime, and then the response to that exchange is known.
     func otherwise(
         _ error: CognitoError, _ sealed: SealedRefreshToken, on deviceID: String?, _ request: AccountRequest
     ) async throws(Refusal) -> RefreshedSession {
@@ -81,11 +88,11 @@ extension CognitoAccounts {
         throw refusal
     }
 
-    /// A rotated token takes the old one's place and its end: Cognito too lets it live only for the rest of the
-    /// original's life. It is kept before it is given.
+    /// Stores the result of a refresh. A rotated token replaces the old one with the same expiry: Cognito too gives it
+    /// only the rest of the original's lifetime. It is stored before the client gets it.
     ///
     /// - Parameters:
-    ///   - device: for a session that begins with it.
+    ///   - device: for a session that begins with this token.
     ///   - deviceID: as in ``RefreshSessions/standing(of:on:)``.
     ///   - mayBegin: as in ``RefreshSessions/advance(to:_:begunOn:on:mayBegin:)``.
     func keep(
@@ -101,8 +108,8 @@ extension CognitoAccounts {
             standing = try await sessions.advance(
                 to: next, session, begunOn: device, on: deviceID, mayBegin: mayBegin)
         } catch {
-            // Cognito may have taken the old token back already: the client gets the new one, whose number is enough
-            // for the records to catch up later.
+            // Cognito may have revoked the old token already. The client gets the new one, whose generation number lets
+            // the records catch up later.
             logger.error(
                 "a refresh could not be recorded",
                 metadata: ["request_id": "\(request.requestID)", "error": "\(error)"])
@@ -114,7 +121,7 @@ extension CognitoAccounts {
         return session
     }
 
-    /// The tokens of Cognito, as the client gets them.
+    /// Returns Cognito's tokens in the form for the client.
     ///
     /// - Parameter next: the client's next token.
     func refreshed(
@@ -129,7 +136,8 @@ extension CognitoAccounts {
             scope: access["scope"]?.stringValue, subject: next.subject, accessExpiresAt: now() + result.expiresIn)
     }
 
-    /// The session was ended, or taken on by another process, while Cognito was asked: what it gave is not needed.
+    /// Handles a session that was ended or advanced by another process during the call to Cognito: the call's result is
+    /// not needed.
     private func lost(
         _ standing: RefreshStanding, _ next: SealedRefreshToken, on deviceID: String?, _ request: AccountRequest
     ) async throws(Refusal) -> RefreshedSession {
@@ -144,7 +152,8 @@ extension CognitoAccounts {
         return session
     }
 
-    /// RFC 9700, 4.14.2: who of the two is the thief can't be told, so the session ends for both.
+    /// Ends the session of a reused token. RFC 9700, 4.14.2: the thief and the user cannot be told apart, so the
+    /// session ends for both.
     private func endReused(_ sealed: SealedRefreshToken, _ request: AccountRequest) async throws(Refusal) {
         try await UnawaitedReuse.refuse(requestID: request.requestID, logger)
         let ended = try await withRecords(request) { try await sessions.end(family: sealed.family, originIDs: []) }
@@ -152,7 +161,7 @@ extension CognitoAccounts {
         logger.warning(
             "a refresh token was used again: its session has been ended",
             metadata: ["request_id": "\(request.requestID)", "pool_id": "\(settings.poolID)"])
-        // A token of Cognito's own that is shown says neither.
+        // A stand-in for one of Cognito's own tokens has neither.
         let (subject, time) = (ended.first?.subject ?? sealed.subject, ended.first?.signedInAt ?? sealed.issuedAt)
         let targets = targets(for: origins, of: subject, signedInUntil: time)
         try await both { () async throws(Refusal) in

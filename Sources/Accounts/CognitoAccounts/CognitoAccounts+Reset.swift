@@ -4,10 +4,10 @@ internal import Encoding
 internal import Logging
 internal import Pipeline
 
-/// The refusals of resets, where a pool's order of its checks must not tell who has an account.
+/// Refusals of password resets, where the order of a pool's checks must not reveal who has an account.
 extension CognitoAccounts {
-    /// The refusal of a reset. A new password that the pool does not accept is reported as one only where that tells
-    /// nothing: to anybody else it is a wrong code.
+    /// Returns the refusal of a reset. A new password that the pool does not accept is reported as such only if that
+    /// reveals nothing; otherwise the response is a wrong code.
     ///
     /// - Parameter input: Cognito's, with this `code`.
     func resetRefusal(
@@ -22,10 +22,10 @@ extension CognitoAccounts {
         return isHarmless ? refusal : AccountRefusals.wrongCode(error.kind)
     }
 
-    /// Whether the pool reports such a password to everybody, or after a right code only. A pool that does so for
-    /// existing users with any code tells who is one. AWS documents no order, so the gateway tries nobody's reset with
-    /// the same password, and then the same user's with a wrong code: once in a process, so that the time of a response
-    /// tells nothing.
+    /// Finds out whether the pool reports such a password to everybody, or only after a right code. A pool that reports
+    /// it for existing users with any code reveals who exists. AWS documents no order, so the gateway tries the same
+    /// password for an unknown user, and then for the same user with a wrong code. It does so once per process, so that
+    /// response times reveal nothing.
     private func findWhetherHarmless(
         _ type: ExactText, code: Secret, _ input: JSONObject, _ request: AccountRequest
     ) async -> Bool {
@@ -42,7 +42,7 @@ extension CognitoAccounts {
         return note(type, isHarmless: ExactText(toWrongCode.type) != type, request)
     }
 
-    /// The errors that say nothing of the order in which the pool checks.
+    /// The errors that reveal nothing about the order of the pool's checks.
     private static let inconclusive: Set<CognitoErrorKind> = [.unavailable, .throttled, .lockedOut]
 
     private func note(_ type: ExactText, isHarmless: Bool, _ request: AccountRequest) -> Bool {
@@ -55,7 +55,7 @@ extension CognitoAccounts {
         return isHarmless
     }
 
-    /// Nil for a reset that Cognito carries out, which it never does here.
+    /// Returns the error of a reset; nil if Cognito carries it out, which never happens here.
     private func resetError(_ input: JSONObject) async -> CognitoError? {
         do {
             _ = try await client.call(.confirmForgotPassword, input)

@@ -9,32 +9,32 @@ package import Store
 
 /// The account endpoints over one Cognito user pool.
 ///
-/// The sealed token that the client keeps holds everything for a refresh. The session records show which of a sign-in's
-/// tokens is the newest one.
+/// The client's sealed token contains everything that a refresh needs. The session records show which of a sign-in's
+/// tokens is the newest.
 package struct CognitoAccounts: Sendable {
     package let settings: CognitoSignInSettings
-    /// Seal and open refresh tokens, challenges and device tokens.
+    /// The keys that seal refresh tokens, challenges and device tokens.
     let sealingKeys: SealingKeyRing
     let app: AppClient
     let client: CognitoClient
     let authenticator: Authenticator
-    /// The gateway's own client first.
+    /// The clients whose refresh tokens are exchanged here, the gateway's own first.
     let tokenClients: [TokenClient]
     let sessions: RefreshSessions
-    /// Sign-in on Cognito's own pages; nil while it is off.
+    /// Sign-in on Cognito's own pages; nil if it is disabled.
     let hosted: HostedSignIn?
     let flights: RefreshFlights<RefreshedSession>
     let turns: RefreshTurns
     let unansweredChanges: UnansweredChanges
     let singlyRevoked: SinglyRevokedSignIns
-    /// Nil where sessions whose end is left over do not outlast the process.
+    /// nil if password changes are not stored.
     let passwordChanges: PasswordChanges?
     let siblings: SiblingClients
     let provenErrors: ProvenErrors
     let passkeyChallenges: PasskeyChallenges
     let begunContactChanges: BegunContactChanges
     let flow: AccountFlow
-    /// Nil where nobody wants to know whether the pool's tokens are accepted.
+    /// The check whether the pool's tokens are accepted; nil if it is not made.
     package let tokenCheck: SignInTokenCheck?
     let revoke: TokenRevocation
     let isRevoked: @Sendable (VerifiedToken) -> Bool
@@ -44,27 +44,27 @@ package struct CognitoAccounts: Sendable {
     let random: @Sendable (Int) -> [UInt8]
     let logger: Logger
 
-    /// Puts tokens on the revocation list; returns when they count no more.
+    /// Puts tokens on the revocation list; returns once they are refused.
     package typealias TokenRevocation = @Sendable ([Revocation]) async throws -> Void
 
     /// - Parameters:
-    ///   - sealingKeys: seal and open what clients keep.
-    ///   - fetcher: carries the calls to Cognito.
-    ///   - signer: signs those that an AWS account makes; `nil` where the flow needs none.
-    ///   - records: what outlasts the process of each sign-in.
-    ///   - codes: authorization codes; nil where there are none.
-    ///   - passwordChanges: the process's changes of passwords; nil: none outlasts it.
+    ///   - sealingKeys: the keys that seal the clients' tokens.
+    ///   - fetcher: sends the calls to Cognito.
+    ///   - signer: signs the admin operations; nil if the flow needs none.
+    ///   - records: the stored part of each sign-in.
+    ///   - codes: the authorization codes; nil if there are none.
+    ///   - passwordChanges: the process's password changes; nil: none is stored.
     ///   - siblings: the pool's other app clients.
-    ///   - flow: the way of each call.
-    ///   - tokenCheck: judges the first of the pool's tokens.
+    ///   - flow: the steps of each call.
+    ///   - tokenCheck: checks the first of the pool's tokens.
     ///   - isRevoked: whether a token is on the revocation list.
     ///   - hasUnstored: whether that list has revocations that could not be stored.
-    ///   - revocationTime: the latest time that is known to have been, in seconds since 1970, so that a clock that is
-    ///     behind leaves no token good.
-    ///   - previous: what answered until now. A refresh that is under way there is joined: with rotation a second call
-    ///     to Cognito would look like the reuse of a stolen token.
+    ///   - revocationTime: the latest time known to have passed, in seconds since 1970, so that no token stays valid
+    ///     because of a slow clock.
+    ///   - previous: the value that this one replaces. A refresh in progress there is joined: with rotation, a second
+    ///     call to Cognito would look like the reuse of a stolen token.
     ///   - now: seconds since 1970.
-    ///   - random: gives as many random bytes as asked for, from a cryptographic source.
+    ///   - random: returns the requested number of bytes from a cryptographic source.
     ///   - pause: returns after a time, or throws when the task is cancelled.
     package init(
         settings: CognitoSignInSettings, sealingKeys: SealingKeyRing, fetcher: any Fetcher,
@@ -121,7 +121,7 @@ package struct CognitoAccounts: Sendable {
         }
     }
 
-    /// Answers a request. Never fails: every failure is an answer with the API's error body.
+    /// Answers a request. Never throws: every failure becomes a response with the API's error body.
     package func answer(_ request: AccountRequest) async -> AccountAnswer {
         let isOAuth = request.operation == .oauthToken
         let refresh = isOAuth ? OAuthTokenEndpoint.asRefresh(request, clientID: settings.clientID) : nil
@@ -159,7 +159,7 @@ extension CognitoAccounts {
     private static let endpointsByOperation = AccountEndpoints<CognitoAccounts>(
         uniqueKeysWithValues: endpoints.map { ($0.operation, $0) })
 
-    /// The operations of pools with these settings.
+    /// Returns the operations of pools with these settings.
     package static func operations(hasHosted: Bool) -> [AccountOperation] {
         operations.filter { hasHosted || !$0.isHosted }
     }

@@ -16,7 +16,7 @@ extension CognitoError {
 }
 
 extension CognitoErrorKind {
-    /// The setting to correct when Cognito refuses the gateway itself; `nil` for other errors.
+    /// The setting to correct if Cognito refuses the gateway itself; nil for other errors.
     var guiltySetting: String? {
         switch self {
         case .clientSecretRefused: "sign_in.cognito.client_secret"

@@ -2,9 +2,9 @@ internal import Encoding
 internal import HTTPTypes
 internal import Pipeline
 
-/// An address of a user's that counts once a code has proven it.
+/// An address of a user that counts once a code has verified it.
 protocol ContactAttribute: Sendable {
-    /// Cognito's name for it, which is also the field of the request.
+    /// Cognito's name of the attribute, which is also the request's field.
     static var attribute: String { get }
     static var change: AccountOperation { get }
     static var resend: AccountOperation { get }
@@ -12,9 +12,9 @@ protocol ContactAttribute: Sendable {
 
     /// Reads the new address.
     static func read(_ fields: inout RequestFields) -> String
-    /// Whether it is the user's, and proven.
+    /// Returns whether the address is the user's, and verified.
     static func isProven(_ address: String, of user: AccountUser) -> Bool
-    /// The destination of a code as the client is shown it: the same whether one was sent or not.
+    /// Returns the destination of a code as shown to the client: the same whether one was sent or not.
     static func delivery(to address: String) -> CodeDelivery
 }
 
@@ -73,7 +73,7 @@ enum PhoneAttribute: ContactAttribute {
 package enum PhoneNumber {
     package static let rule = "must be an international number like +4915112345678"
 
-    /// A plus sign, and 7 to 15 digits of which the first is not 0.
+    /// Returns whether the text is a plus sign and 7 to 15 digits, the first not 0.
     package static func isWellFormed(_ text: String) -> Bool {
         let digits = text.utf8.dropFirst()
         return text.utf8.first == UInt8(ascii: "+") && (7...15).contains(digits.count)

@@ -4,13 +4,13 @@ internal import Encoding
 internal import HTTPTypes
 internal import Pipeline
 
-/// The beginning of a sign-in.
+/// The start of a sign-in.
 enum SignInStart: Sendable {
-    /// With the password that the request has: by the configured flow, or as this factor.
+    /// With the password in the request: by the configured flow, or as this factor.
     case password(SignInFactor?)
     case step(FirstStep)
 
-    /// By `factor`, and by whether there is a password.
+    /// Chooses the start from `factor` and the presence of a password.
     init(_ fields: inout RequestFields, _ settings: SignInChoiceSettings) {
         let hasPassword = fields.holdsValue("password")
         guard let name = fields.optionalText("factor", atMost: 64, .code) else {
@@ -37,9 +37,9 @@ enum SignInStart: Sendable {
     }
 }
 
-/// The beginning of a sign-in without a password in the request.
+/// The start of a sign-in without a password in the request.
 enum FirstStep: Sendable {
-    /// The app shows the list of factors first.
+    /// The app first shows the list of factors.
     case choice
     case factor(SignInFactor)
     case custom
@@ -55,16 +55,16 @@ enum FirstStep: Sendable {
 }
 
 extension SignInChoiceSettings {
-    /// The error for a factor that there is not.
+    /// The error for a factor that is not offered.
     var offer: String {
         let names = factors.map(\.rawValue) + (allowsCustom ? ["CUSTOM"] : [])
         return names.isEmpty ? "is not offered" : "must be one of " + names.joined(separator: ", ")
     }
 }
 
-// Nothing here may depend on whether there is a user, and which factors the user has: the list is the configured one,
-// and each factor is asked for in the same form. Where Cognito asks for another one, or for none, the challenge is one
-// that nothing answers.
+// Nothing here may depend on whether the user exists, or on the factors that the user has. The list is the configured
+// one, and each factor is requested in the same form. If Cognito returns another challenge or none, the client gets a
+// challenge that no response satisfies.
 extension CognitoAccounts {
     func begin(
         _ step: FirstStep, _ context: SignInContext, _ metadata: JSON?, _ request: AccountRequest,
@@ -96,7 +96,7 @@ extension CognitoAccounts {
             if case .challenge(let challenge) = answer { asked = challenge }
         } catch {
             if !error.isOfAccount, error.kind != .rejectedByTrigger {
-                // Its log is for the operator also where the response must not show it.
+                // Logged for the operator even if the response must not show the error.
                 let refusal = refusal(of: error, at: .firstFactor, request)
                 guard factor != .passkey, error.isOfMessage else { throw refusal }
             }
@@ -120,7 +120,8 @@ extension CognitoAccounts {
         return try give(factor.challenge, shown, proof == .missing ? asked : nil, proof, context, request)
     }
 
-    /// The attempt for Cognito: as nobody where the account is closed, so that Cognito's own count does not change.
+    /// Returns the attempt for Cognito: with a decoy name if the account is locked, so that Cognito's own count does
+    /// not change.
     private func unproven(
         _ context: SignInContext, _ metadata: JSON?, isClosed: Bool, _ request: AccountRequest
     ) -> Authenticator.Attempt {
@@ -129,8 +130,9 @@ extension CognitoAccounts {
             device: isClosed ? nil : context.credentials, context: userContext(request), metadata: metadata)
     }
 
-    /// The options are the gateway's own but for the challenge: the list of a user's passkeys would tell of the user
-    /// (WebAuthn Level 3, 14.6.2). Cognito registers passkeys that authenticators find without it.
+    /// Returns options that are the gateway's own, except for the challenge: a list of the user's passkeys would reveal
+    /// that the user exists (WebAuthn Level 3, 14.6.2). Cognito registers passkeys that authenticators find without the
+    /// list.
     private func passkeyParameters(
         _ asked: AuthenticationChallenge?, _ proof: SealedChallenge.Proof
     ) -> JSONObject {
@@ -146,11 +148,12 @@ extension CognitoAccounts {
         ]
     }
 
-    /// A custom challenge is shown as Cognito gives it: what it shows for unknown users is up to the pool's triggers.
+    /// Begins a custom sign-in. The challenge is shown as Cognito returns it: the response for unknown users is up to
+    /// the pool's triggers.
     private func beginCustom(
         _ context: SignInContext, _ metadata: JSON?, _ request: AccountRequest, _ admission: inout Admission
     ) async throws(Refusal) -> AccountAnswer {
-        // Most such challenges are codes that the pool's trigger sends.
+        // Most custom challenges are codes that the pool's trigger sends.
         try await flow.countMessage(admission.call)
         let isClosed = await flow.accountGuard.identify(&admission, as: nil) != nil
         var attempt = unproven(context, metadata, isClosed: isClosed, request)
@@ -186,7 +189,7 @@ extension CognitoAccounts {
         return try give(.custom, parameters, asked, proof, context, request)
     }
 
-    /// 202, with a session that is as long for everyone.
+    /// Returns 202 with a session of the same length for every user.
     private func give(
         _ name: Challenge, _ parameters: JSONObject, _ asked: AuthenticationChallenge?,
         _ proof: SealedChallenge.Proof, _ context: SignInContext, _ request: AccountRequest
@@ -210,7 +213,7 @@ extension SignInFactor {
         }
     }
 
-    /// The medium, and the destination where it is the name that was typed.
+    /// Returns the medium, and the destination if it is the typed name.
     fileprivate func parameters(account: String) -> JSONObject {
         let kind = AccountNameKind(account)
         switch self {

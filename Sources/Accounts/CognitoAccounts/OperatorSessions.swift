@@ -7,7 +7,7 @@ internal import Store
 /// The result of ending sessions.
 package struct EndedSessions: Sendable {
     package var count = 0
-    /// How many of them Cognito could not be told of. They are refused here all the same.
+    /// The number of sessions that could not be ended at Cognito. The gateway refuses them all the same.
     package var providerFailures = 0
 
     package init(count: Int = 0, providerFailures: Int = 0) {
@@ -21,20 +21,20 @@ package struct EndedSessions: Sendable {
     }
 }
 
-/// An operator's view of the sessions of a pool's users, and ways to end them. It covers all the pool's app clients.
-/// Each client seals with keys of its own, and alone may end the tokens that Cognito gave to it.
+/// An operator's view of the sessions of a pool's users, with operations to end them. It covers all app clients of the
+/// pool. Each client seals with its own keys, and only the client can revoke the tokens that Cognito issued to it.
 package struct OperatorSessions: Sendable {
-    /// At least one.
+    /// Never empty.
     private let clients: [CognitoAccounts]
     private var first: CognitoAccounts { clients[0] }
 
-    /// - Returns: nil without a client.
+    /// - Returns: nil if there are no clients.
     package init?(_ clients: [CognitoAccounts]) {
         guard !clients.isEmpty else { return nil }
         self.clients = clients
     }
 
-    /// Those that go on, oldest first.
+    /// Returns a user's open sessions, oldest first.
     package func open(of subject: String, requestID: String) async throws(Refusal) -> [JSONObject] {
         let stored = try await usingRecords(requestID, first.logger) {
             try await first.sessions.openSessions(of: subject)
@@ -47,14 +47,14 @@ package struct OperatorSessions: Sendable {
         }
     }
 
-    /// Nil where no session of this id goes on.
+    /// Returns the user of a session; nil if there is no open session with this ID.
     package func user(ofSession id: String, requestID: String) async throws(Refusal) -> String? {
         try await find(id, requestID)?.subject
     }
 
-    /// Ends one session: its refresh tokens, and the access tokens that came from its sign-in.
+    /// Ends one session: its refresh tokens, and the access tokens of its sign-in.
     ///
-    /// - Returns: nil where no session of this id goes on.
+    /// - Returns: nil if there is no open session with this ID.
     package func end(_ id: String, requestID: String) async throws(Refusal) -> EndedSessions? {
         guard let found = try await find(id, requestID) else { return nil }
         let request = Self.request(requestID)
@@ -75,7 +75,7 @@ package struct OperatorSessions: Sendable {
         return found
     }
 
-    /// Ends all sessions of a user that are kept here. Their access tokens are the caller's to revoke.
+    /// Ends all recorded sessions of a user. The caller must revoke their access tokens.
     package func endAll(of subject: String, requestID: String) async throws(Refusal) -> EndedSessions {
         let open = try await open(of: subject, requestID: requestID).count
         let ended = try await usingRecords(requestID, first.logger) {
@@ -85,7 +85,8 @@ package struct OperatorSessions: Sendable {
         return EndedSessions(count: open, providerFailures: await endAtCognito(ended, Self.request(requestID)))
     }
 
-    /// Nothing depends on it: nobody unseals the tokens any more.
+    /// Revokes the refresh tokens at Cognito and returns the number of failures. Nothing depends on it: no gateway
+    /// unseals the tokens any more.
     private func endAtCognito(_ ended: [SessionRecord], _ request: AccountRequest) async -> Int {
         var failures = 0
         for record in ended {
@@ -102,7 +103,7 @@ package struct OperatorSessions: Sendable {
         return failures
     }
 
-    /// The client whose session it is, and its token; nil where none of those that are configured has it.
+    /// Returns the client of a session and its token; nil if no configured client can unseal it.
     private func owner(of record: SessionRecord) -> (CognitoAccounts, SealedRefreshToken)? {
         for client in clients {
             let opened = try? SealedRefreshToken(

@@ -1,22 +1,22 @@
 internal import Encoding
 internal import Locking
 
-/// The form of Cognito's passkey challenges. Made-up ones have it too: a longer one would tell that there is no such
-/// user.
+/// The length of Cognito's passkey challenges. Invented challenges have the same length: any other would reveal that
+/// the user does not exist.
 final class PasskeyChallenges: Sendable {
-    /// The fewest bytes that WebAuthn allows (Level 3, 13.4.3), which is also what Cognito uses.
+    /// The minimum of WebAuthn (Level 3, 13.4.3), which Cognito uses too.
     private let byteCount = Locked(16)
     private let random: @Sendable (Int) -> [UInt8]
 
-    /// - Parameter random: gives as many random bytes as asked for, from a cryptographic source.
+    /// - Parameter random: returns the requested number of bytes from a cryptographic source.
     init(random: @escaping @Sendable (Int) -> [UInt8]) { self.random = random }
 
-    /// Notes the length of one of Cognito's.
+    /// Stores the length of one of Cognito's challenges.
     func note(_ challenge: String) {
         guard let count = Base64URL.decode(challenge.utf8)?.count, (16...512).contains(count) else { return }
         byteCount.withLock { $0 = count }
     }
 
-    /// One that nothing answers.
+    /// Returns a random challenge, which no passkey response satisfies.
     func invented() -> String { Base64URL.encode(random(byteCount.withLock { $0 })) }
 }

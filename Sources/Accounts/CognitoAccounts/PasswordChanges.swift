@@ -1,10 +1,10 @@
 internal import Locking
 package import Store
 
-/// New passwords that are being set. Each is stored first, with the sessions that must end then: what a process that is
-/// killed in between leaves to be done, the next one does.
+/// Password changes in progress. Each is stored beforehand, with the sessions that must end afterwards: if the process
+/// is killed in between, the next one completes it.
 ///
-/// One object for the process: it knows which changes are under way here.
+/// There is one instance per process, which knows the changes in progress here.
 package final class PasswordChanges: Sendable {
     private static let takenAtOnce = 64
 
@@ -13,7 +13,7 @@ package final class PasswordChanges: Sendable {
         var underWay: Set<[UInt8]> = []
         /// Those whose sessions could not be ended here.
         var left: Set<[UInt8]> = []
-        /// Those that are done, and could not be removed yet.
+        /// Those that are complete but could not be removed yet.
         var done: Set<[UInt8]> = []
     }
 
@@ -24,7 +24,7 @@ package final class PasswordChanges: Sendable {
 
     /// - Parameters:
     ///   - now: seconds since 1970.
-    ///   - random: gives as many random bytes as asked for, from a cryptographic source.
+    ///   - random: returns the requested number of bytes from a cryptographic source.
     package init(
         _ records: any PasswordChangeRecords, now: @escaping @Sendable () -> Int64,
         random: @escaping @Sendable (Int) -> [UInt8]
@@ -36,7 +36,7 @@ package final class PasswordChanges: Sendable {
 
     /// Stores a change before it is made.
     ///
-    /// - Returns: its id, for ``finish(_:)`` or ``leave(_:)``.
+    /// - Returns: the change's ID, for ``finish(_:)`` or ``leave(_:)``.
     func begin(_ sessions: EndedByPassword, poolID: String, clientID: String) async throws -> [UInt8] {
         let id = random(16)
         state.withLock { _ = $0.underWay.insert(id) }
@@ -46,26 +46,27 @@ package final class PasswordChanges: Sendable {
                     id: id, poolID: poolID, clientID: clientID, subject: sessions.subject, spared: sessions.spared,
                     notedAt: now(), endsSignInsUntil: sessions.signedInUntil))
         } catch {
-            // It may be stored all the same.
+            // It may have been stored despite the error.
             state.withLock { _ = $0.done.insert(id) }
             throw error
         }
         return id
     }
 
-    /// The sessions have ended, or the password was not set. A change that cannot be removed now is later.
+    /// Removes a change whose sessions have ended, or whose password was not set. If the removal fails,
+    /// ``removeDone()`` repeats it.
     func finish(_ id: [UInt8]) async throws {
         state.withLock { _ = $0.done.insert(id) }
         try await records.remove(id)
         forget(id)
     }
 
-    /// Removes those that are done and could not be removed before.
+    /// Removes the complete changes that could not be removed before.
     func removeDone() async throws {
         for id in state.withLock({ $0.done }) { try await finish(id) }
     }
 
-    /// The sessions are left to ``leftOver(poolID:clientID:patience:)``.
+    /// Leaves the sessions to ``leftOver(poolID:clientID:patience:)``.
     func leave(_ id: [UInt8]) {
         state.withLock { state in
             state.left.insert(id)
@@ -89,9 +90,9 @@ package final class PasswordChanges: Sendable {
         }
     }
 
-    /// The changes whose sessions nobody ends any more.
+    /// Returns the changes whose sessions nobody is ending.
     ///
-    /// - Parameter patience: for how many seconds a change may be under way at another gateway, which nobody here knows.
+    /// - Parameter patience: the seconds for which a change may be in progress at another gateway, unknown to this one.
     func leftOver(poolID: String, clientID: String, patience: Int64) async throws -> [PasswordChangeRecord] {
         let stored = try await records.all(poolID: poolID, clientID: clientID, limit: Self.takenAtOnce)
         return leftOver(of: stored, notedUntil: now() - patience)
@@ -100,10 +101,10 @@ package final class PasswordChanges: Sendable {
 
 /// The sessions that end with a new password.
 struct EndedByPassword: Sendable {
-    /// Nil where the gateway does not know whose password it is: then none does.
+    /// nil if the gateway does not know whose password it is: no session ends then.
     var subject: String?
-    /// The `origin_jti` of the session that goes on; nil: none does.
+    /// The `origin_jti` of the session that continues; nil: all end.
     var spared: String?
-    /// Sign-ins up to then end, in seconds since 1970.
+    /// The latest sign-in time to end, in seconds since 1970.
     var signedInUntil: Int64
 }

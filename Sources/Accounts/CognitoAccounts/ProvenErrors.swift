@@ -4,22 +4,22 @@ internal import Encoding
 internal import Locking
 internal import Pipeline
 
-/// The errors about one account that the pool reports to a wrong password too, as far as it has shown that.
+/// The account errors that the pool reports only after a right password, as far as its responses have shown.
 ///
-/// AWS documents "User is disabled" after a right password for pools that prevent user existence errors, and nothing
-/// for other pools, nor for temporary passwords and passwords to reset. So the gateway finds out.
+/// AWS documents "User is disabled" after a right password for pools that prevent user existence errors. It documents
+/// nothing for other pools, for temporary passwords, or for passwords to reset. So the gateway finds out.
 final class ProvenErrors: Sendable {
     private let known = Locked<[CognitoErrorKind: Bool]>([:])
-    /// By Cognito's own names: a pool may check its policy and the history of passwords at different times.
+    /// By Cognito's error names: a pool may check its password policy and the password history at different times.
     private let knownAtReset = Locked<[ExactText: Bool]>([:])
 
-    /// Nil while it is unknown.
+    /// Returns whether the error proves a right password; nil while that is unknown.
     func provesPassword(_ kind: CognitoErrorKind) -> Bool? { known.withLock { $0[kind] } }
 
     func note(_ kind: CognitoErrorKind, provesPassword: Bool) { known.withLock { $0[kind] = provesPassword } }
 
-    /// Whether an error about the new password of a reset tells nothing of the account (``CognitoAccounts``). Nil while
-    /// it is unknown.
+    /// Returns whether an error about the new password of a reset reveals nothing about the account
+    /// (``CognitoAccounts``); nil while that is unknown.
     func isHarmlessAtReset(_ type: ExactText) -> Bool? { knownAtReset.withLock { $0[type] } }
 
     func note(_ type: ExactText, isHarmlessAtReset: Bool) {
@@ -28,11 +28,11 @@ final class ProvenErrors: Sendable {
 }
 
 extension CognitoAccounts {
-    /// The refusal of a sign-in. Whoever has proven the password hears that the account is disabled, or that the
-    /// temporary password has expired; to anybody else both are a wrong password. Where addresses are concealed, so is a
-    /// password that must be reset.
+    /// Returns the refusal of a sign-in. A caller who has proven the password learns that the account is disabled, or
+    /// that the temporary password has expired; for anybody else both are a wrong password. If addresses are concealed,
+    /// the same applies to a password that must be reset.
     ///
-    /// - Parameter attempt: what Cognito was asked; nil for a decoy.
+    /// - Parameter attempt: the attempt sent to Cognito; nil for a decoy.
     func signInRefusal(
         of error: CognitoError, _ attempt: Authenticator.Attempt?, _ request: AccountRequest
     ) async -> Refusal {
@@ -52,8 +52,8 @@ extension CognitoAccounts {
         }
     }
 
-    /// Whether the pool gives this error to a right password only. Where that is unknown, the same user is tried with a
-    /// password that nobody has: once in a process, so that the time of a response tells nothing.
+    /// Returns whether the pool reports this error only after a right password. If that is unknown, the same user is
+    /// tried with a random password: once per process, so that response times reveal nothing.
     private func isProof(_ kind: CognitoErrorKind, _ attempt: Authenticator.Attempt) async -> Bool {
         if let known = provenErrors.provesPassword(kind) { return known }
         var wrong = attempt
@@ -64,7 +64,7 @@ extension CognitoAccounts {
             switch error.kind {
             case kind: provenErrors.note(kind, provesPassword: false)
             case .badCredentials: provenErrors.note(kind, provesPassword: true)
-            // Nothing is known by it.
+            // The error shows nothing.
             default: return false
             }
         }

@@ -2,19 +2,19 @@ internal import Cognito
 internal import Encoding
 internal import Pipeline
 
-/// Cognito's reason against a registration, as the caller and the operator can use it. Cognito's message itself is
+/// Cognito's reason to refuse a registration, in a form for the caller and the operator. Cognito's message itself is
 /// neither sent nor logged.
 struct RegistrationFault: Sendable, Equatable {
-    /// The request's fields and what is wrong with each.
+    /// The request's fields and the error of each.
     var fields: [ExactText: String]
-    /// The setting that decides it.
+    /// The setting that determines it.
     var setting: String
 
-    /// Nil for an error that says nothing of a field.
+    /// Returns nil for an error that is not about a field.
     ///
     /// - Parameters:
-    ///   - names: what the request registers.
-    ///   - hasAttributes: whether it gives other attributes.
+    ///   - names: the names that the request registers.
+    ///   - hasAttributes: whether the request has other attributes.
     init?(_ error: CognitoError, _ names: RegisteredName, hasAttributes: Bool) {
         guard error.kind == .invalidParameter || error.kind == .badCredentials else { return nil }
         let message = error.message
@@ -64,8 +64,8 @@ struct RegistrationFault: Sendable, Equatable {
 }
 
 extension RegistrationFault {
-    /// Reads the attributes out of a message such as `Attributes did not conform to the schema: name.givenName: The
-    /// attribute name.givenName is required`, whose form has changed over the years.
+    /// Reads the attributes from a message such as `Attributes did not conform to the schema: name.givenName: The
+    /// attribute name.givenName is required`. The message's form has changed over the years.
     private init?(nonconforming message: String, _ names: RegisteredName) {
         fields = [:]
         setting = Self.schemaSetting
@@ -85,7 +85,7 @@ extension RegistrationFault {
         if fields.isEmpty { fields = ["attributes": "do not conform to the pool's schema"] }
     }
 
-    /// The first words of a message.
+    /// Returns the first words of a message.
     private static func words(of message: String) -> [String] {
         message.utf8.split(maxSplits: 400) { $0 <= UInt8(ascii: " ") || $0 == UInt8(ascii: ",") }
             .map { String(Substring($0)) }
@@ -99,7 +99,7 @@ extension RegistrationFault {
         return "does not conform to the pool's schema"
     }
 
-    /// The attribute that a word names: one that a colon follows, that is in braces, or that follows "attribute".
+    /// Returns the attribute that a word names: before a colon, in braces, or after "attribute".
     private static func attribute(in word: String, after before: String) -> ExactText? {
         var name = word.utf8[...]
         let isMarked = name.first == UInt8(ascii: "{") || name.last == UInt8(ascii: ":")
@@ -111,7 +111,7 @@ extension RegistrationFault {
         return known(ExactText(String(decoding: name, as: UTF8.self)))
     }
 
-    /// Cognito's name for an attribute that a message calls by this one, or by that of SCIM (RFC 7643, 4.1).
+    /// Returns Cognito's name of an attribute that a message names so, or by its SCIM name (RFC 7643, 4.1).
     private static func known(_ name: ExactText) -> ExactText? {
         if name.text.begins(with: "custom:"), (8...32).contains(name.text.utf8.count) { return name }
         return scimNames[name] ?? (standardNames.contains(name) ? name : nil)
@@ -130,7 +130,7 @@ extension RegistrationFault {
 }
 
 extension RegisteredName {
-    /// The path of the request's field that gives an attribute.
+    /// Returns the path of the request's field for an attribute.
     func field(of attribute: String) -> String {
         let isName = username.map { $0.field.rawValue.hasSameBytes(as: attribute) } ?? false
         let isAddress = attributes.contains { $0.name.hasSameBytes(as: attribute) }

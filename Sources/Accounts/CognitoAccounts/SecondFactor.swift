@@ -1,12 +1,12 @@
 internal import Encoding
 
-/// A second factor that Cognito asks for after the password, by the name of its challenge.
+/// A second factor that Cognito requires after the password, by the name of its challenge.
 enum SecondFactor: String, Sendable, CaseIterable {
     case totp = "SOFTWARE_TOKEN_MFA"
     case sms = "SMS_MFA"
     case email = "EMAIL_OTP"
 
-    /// The member of SetUserMFAPreference.
+    /// The factor's member of SetUserMFAPreference.
     var setting: String {
         switch self {
         case .totp: "SoftwareTokenMfaSettings"
@@ -20,7 +20,8 @@ enum SecondFactor: String, Sendable, CaseIterable {
 struct SecondFactors: Sendable, Equatable {
     var enabled: Set<SecondFactor>
     var preferred: SecondFactor?
-    /// Those that can be enabled without another step: an address must be proven, an authenticator app set up.
+    /// The factors that can be enabled without another step: with a verified address, or an authenticator app that is
+    /// set up.
     var available: Set<SecondFactor>
 
     init(enabled: Set<SecondFactor>, preferred: SecondFactor?, available: Set<SecondFactor> = []) {
@@ -29,7 +30,7 @@ struct SecondFactors: Sendable, Equatable {
         self.available = available
     }
 
-    /// From the output of GetUser. Whether an authenticator app is set up and not enabled, it does not say.
+    /// Reads the output of GetUser, which does not report an authenticator app that is set up but not enabled.
     init(output: JSONObject, user: AccountUser) {
         enabled = Set((output["UserMFASettingList"]?.arrayValue ?? []).compactMap(Self.factor))
         preferred = output["PreferredMfaSetting"].flatMap(Self.factor)
@@ -42,8 +43,8 @@ struct SecondFactors: Sendable, Equatable {
         name.stringValue.flatMap { SecondFactor(exactly: $0) }
     }
 
-    /// The members of SetUserMFAPreference that lead to `wanted`; empty where nothing changes. A factor that stays as
-    /// it is does not appear, because the pool may not have it.
+    /// Returns the members of SetUserMFAPreference that lead to `wanted`; empty if nothing changes. Unchanged factors
+    /// are omitted, because the pool may not have them.
     func changes(to wanted: SecondFactors) -> JSONObject {
         var changes: JSONObject = [:]
         for factor in SecondFactor.allCases {

@@ -2,8 +2,8 @@ package import Cognito
 internal import Encoding
 package import Sealing
 
-/// The other app clients of a pool that the gateway has the secrets of. A new password ends their sessions too,
-/// and so does the end of an authorization code that nobody has redeemed.
+/// The other app clients of a pool whose secrets the gateway has. A new password also ends their sessions, and the
+/// expiry of an unredeemed authorization code also revokes their tokens.
 package struct SiblingClients: Sendable {
     package struct Client: Sendable {
         var app: AppClient

@@ -6,45 +6,47 @@ internal import Logging
 internal import Pipeline
 internal import Sealing
 
-/// The beginning of a sign-in, as far as its end depends on it.
+/// The part of a sign-in's beginning that its end needs.
 struct SignInContext: Sendable {
-    /// As it was typed.
+    /// The name as typed.
     var account: String
     var rememberMe: Bool
     var device: DeviceInfo?
-    /// The device's id when the sign-in began.
+    /// The device's ID when the sign-in began.
     var deviceID: String?
-    /// The device's credentials, if the pool knows it.
+    /// The device's credentials; nil if the pool does not track it.
     var credentials: DeviceCredentials?
-    /// The authorization code that it is given for.
+    /// The authorization code that the sign-in redeems; nil if there is none.
     var code: RedeemedCode?
-    /// When the questions of this sign-in end, in seconds since 1970, where one was answered that followed on a proof.
+    /// The expiry of this sign-in's challenges, in seconds since 1970, if one was answered after a proof; nil before
+    /// that.
     var questionsEndAt: Int64?
 
     struct RedeemedCode: Sendable {
-        /// SHA-256 of the code.
+        /// The SHA-256 of the code.
         var hash: [UInt8]
-        /// The family of refresh tokens that the code begins.
+        /// The family of the refresh tokens that begins with the code.
         var family: [UInt8]
     }
 }
 
 extension CognitoAccounts {
-    /// Whether the pool's users may sign in with such a name.
+    /// Returns whether the pool's users may sign in with this kind of name.
     func accepts(_ name: String) -> Bool { AccountNameKind(name).map(settings.acceptedNames.contains) ?? false }
 
-    /// The name for Cognito: as typed, or a name that nobody has in place of one that is not accepted.
+    /// Returns the name for Cognito: the typed one, or a decoy if its kind is not accepted.
     func cognitoName(_ typed: String) -> String { accepts(typed) ? typed : Decoy.username() }
 
-    /// The name of an account that may not be confirmed yet, for Cognito: also one that a registration made.
+    /// As ``cognitoName(_:)``, for an account that may be unconfirmed. It also accepts names that registrations
+    /// generate.
     func registeredName(_ typed: String) -> String { isGeneratedName(typed) ? typed : cognitoName(typed) }
 
-    /// Whether it has the form of the names that registrations make in this pool.
+    /// Returns whether the name has the form of those that registrations generate in this pool.
     func isGeneratedName(_ name: String) -> Bool {
         settings.registrationName == .generated && RegistrationName.isGenerated(name)
     }
 
-    /// Gives the client what Cognito gave: tokens, or the next question.
+    /// Returns Cognito's result to the client: tokens, or the next challenge.
     func finish(
         _ answer: AuthenticationAnswer, _ context: SignInContext, _ request: AccountRequest
     ) async throws(Refusal) -> AccountAnswer {
@@ -54,7 +56,7 @@ extension CognitoAccounts {
         }
     }
 
-    /// 202: what Cognito wants to know before it gives tokens.
+    /// Returns 202 with Cognito's next challenge.
     func ask(
         _ asked: AuthenticationChallenge, _ context: SignInContext, _ request: AccountRequest
     ) async throws(Refusal) -> AccountAnswer {
@@ -77,7 +79,7 @@ extension CognitoAccounts {
         return try give(challenge, parameters, request)
     }
 
-    /// 202, with the challenge sealed into the session.
+    /// Returns 202 with the challenge sealed into the session.
     func give(
         _ challenge: SealedChallenge, _ parameters: JSONObject, _ request: AccountRequest
     ) throws(Refusal) -> AccountAnswer {
@@ -92,8 +94,8 @@ extension CognitoAccounts {
             ], outcome: .challenged(challenge.name))
     }
 
-    /// 403 for a challenge that the gateway cannot carry out. Trying again does not help; the operator must change the
-    /// pool, or the gateway.
+    /// Returns 403 for a challenge that the gateway does not support. Trying again does not help; the operator must
+    /// change the pool, or the gateway.
     private func unsupported(_ name: String, _ request: AccountRequest) -> Refusal {
         logger.error(
             "Cognito asks for a challenge that is not supported",
@@ -104,8 +106,8 @@ extension CognitoAccounts {
         return Refusal(.unsupportedChallenge, reason: .account(.unsupportedChallenge))
     }
 
-    /// The set-up of a second factor within a sign-in. The key of an authenticator app comes with the challenge, so that
-    /// the app's first code answers it. Codes by message need the address from the user.
+    /// Begins the set-up of a second factor during a sign-in. The key of an authenticator app is returned with the
+    /// challenge, so that the app's first code answers it. Codes by message require an address from the user.
     private func beginSetUp(
         _ session: Secret, _ context: SignInContext, _ parameters: inout JSONObject, _ request: AccountRequest
     ) async throws(Refusal) -> Secret {

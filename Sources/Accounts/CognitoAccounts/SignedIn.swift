@@ -8,10 +8,10 @@ internal import Sealing
 internal import Store
 
 extension CognitoAccounts {
-    /// The end of a sign-in: the session begins here and in the records, and the client gets its tokens.
+    /// Completes a sign-in: begins the session here and in the records, and returns its tokens.
     ///
-    /// - Throws: with ``AccountError/authorizationCodeReused`` if the code that it is for cannot be used any more; no
-    ///   session has begun then, and the one of whoever used the code goes on.
+    /// - Throws: ``AccountError/authorizationCodeReused`` if the authorization code has been used. No session begins
+    ///   then, and the session of the code's first use continues.
     func signedIn(
         _ result: AuthenticationResult, _ context: SignInContext, _ request: AccountRequest
     ) async throws(Refusal) -> AccountAnswer {
@@ -31,7 +31,7 @@ extension CognitoAccounts {
         do {
             tokens = try await begin(sealed, result, user, device, context, request)
         } catch {
-            // A code that has begun no session can be shown again: it needs what Cognito gave for it.
+            // A code that has begun no session can be used again, which requires the tokens that Cognito gave for it.
             await takeBack(sealed, request, evenIfNotBegun: context.code == nil)
             throw error
         }
@@ -46,15 +46,15 @@ extension CognitoAccounts {
         return answer
     }
 
-    /// When the user signed in, by Cognito's clock, as the revocation list reads it of the session's access tokens. It
-    /// may be ahead of the gateway's clock, no further than a token may be.
+    /// Returns the time of the sign-in by Cognito's clock, as the revocation list compares it for the session's access
+    /// tokens. It may be ahead of the gateway's clock by the tolerance for tokens.
     func signInTime(_ access: JSONObject) -> Int64 {
         min(access["auth_time"]?.numberValue?.numericDate ?? now(), now() + Issuer.longestSkew)
     }
 
     /// Begins the session.
     ///
-    /// - Returns: the body of the answer but the user; nil if the code that it is for cannot be used any more.
+    /// - Returns: the response's body without the user; nil if the authorization code has been used.
     private func begin(
         _ sealed: SealedRefreshToken, _ result: AuthenticationResult, _ user: AccountUser,
         _ device: DeviceCredentials?, _ context: SignInContext, _ request: AccountRequest
@@ -80,12 +80,12 @@ extension CognitoAccounts {
         return isBegun ? body : nil
     }
 
-    /// Ends the session of a sign-in that comes to nothing, here and at Cognito. Nobody has a token of it, so that the
-    /// revocation list needs no entry. The log tells of what fails, and one failure keeps nothing else from being done.
+    /// Ends the session of a sign-in that fails, here and at Cognito. Nobody has a token of it, so the revocation list
+    /// needs no entry. Failures are logged, and none prevents the other steps.
     ///
-    /// - Parameter evenIfNotBegun: whether it also ends at Cognito where no session has begun here.
+    /// - Parameter evenIfNotBegun: whether to end it at Cognito even if no session has begun here.
     private func takeBack(_ sealed: SealedRefreshToken, _ request: AccountRequest, evenIfNotBegun: Bool) async {
-        // In a task of its own: the client's hanging up must not leave it half-done.
+        // A separate task: a client that disconnects must not interrupt the work.
         await Task {
             let ended = try? await withRecords(request) { try await sessions.end(family: sealed.family, originIDs: []) }
             guard evenIfNotBegun || ended?.isEmpty == false else { return }
@@ -93,9 +93,9 @@ extension CognitoAccounts {
         }.value
     }
 
-    /// The device's credentials from now on; `nil` if the pool tracks no devices.
+    /// Returns the device's credentials from now on; nil if there are none.
     ///
-    /// A device that could not be confirmed is one that the user is asked about again: no reason to refuse the sign-in.
+    /// If a device cannot be confirmed, its user is merely asked again: no reason to refuse the sign-in.
     private func confirmedDevice(
         _ result: AuthenticationResult, _ context: SignInContext, _ user: AccountUser, _ request: AccountRequest
     ) async -> DeviceCredentials? {

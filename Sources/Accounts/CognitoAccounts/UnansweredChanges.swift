@@ -3,10 +3,12 @@ internal import Encoding
 internal import Locking
 internal import Pipeline
 
-/// Changes of passwords whose response from Cognito was lost. Whether one was made shows when the same call comes
-/// again, and is looked into for such a call alone: nobody gets a second guess at a password by it.
+/// Password changes to complete when the same call is repeated: Cognito's response was lost, or the other sessions
+/// could not be ended. Only the repeated call can show whether a change was made: nobody gets a second guess at a
+/// password this way.
 ///
-/// Held in memory for ten minutes, under codes that say nothing of the passwords to whoever has not the process's key.
+/// Kept in memory for ten minutes under keyed hashes, which reveal nothing about the passwords without the process's
+/// key.
 final class UnansweredChanges: Sendable {
     private static let capacity = 10_000
     private static let lifetime: Int64 = 600
@@ -17,7 +19,7 @@ final class UnansweredChanges: Sendable {
 
     /// - Parameters:
     ///   - now: seconds since 1970.
-    ///   - random: gives as many random bytes as asked for, from a cryptographic source.
+    ///   - random: returns the requested number of bytes from a cryptographic source.
     init(now: @escaping @Sendable () -> Int64, random: @Sendable (Int) -> [UInt8]) {
         key = Secret(random(32))
         self.now = now
@@ -33,7 +35,7 @@ final class UnansweredChanges: Sendable {
         return table.withLock { $0.value(of: code, at: now) != nil }
     }
 
-    /// - Returns: whether it was there.
+    /// - Returns: whether the change was stored.
     @discardableResult
     func remove(_ change: PasswordChange, of subject: String) -> Bool {
         let (code, now) = (code(change, subject), now())
@@ -44,7 +46,7 @@ final class UnansweredChanges: Sendable {
         }
     }
 
-    /// Parts are told apart by their lengths.
+    /// Computes the keyed hash. The lengths separate the parts.
     private func code(_ change: PasswordChange, _ subject: String) -> String {
         let parts = [subject, change.current.exposeText(), change.new.exposeText()]
         let text = parts.map { "\($0.utf8.count):\($0)" }.joined(separator: ",")

@@ -1,19 +1,19 @@
 internal import Encoding
 internal import Pipeline
 
-/// An attribute that a client gives a user: `name`, or one of Cognito's names.
+/// An attribute that a client sets for a user: `name`, or one of Cognito's names.
 struct UserAttribute: Sendable, Equatable {
     @Exact var name: String
-    /// Empty to remove it.
+    /// The new value; empty to remove the attribute.
     @Exact var value: String
 }
 
 extension RequestFields {
-    /// The attributes of a request: the field `name`, and `attributes` by Cognito's names.
+    /// Reads the attributes of a request: the field `name`, and `attributes` under Cognito's names.
     ///
     /// - Parameters:
-    ///   - writable: the attributes that users may set; any other is a fault.
-    ///   - others: those that other fields give.
+    ///   - writable: the attributes that users may set; any other is an error of that field.
+    ///   - others: the attributes that other fields give.
     mutating func attributes(
         _ writable: WritableAttributes, besides others: [UserAttribute] = []
     ) -> [UserAttribute] {
@@ -29,7 +29,7 @@ extension RequestFields {
             return attributes
         }
         for key in inner.names {
-            // No call proves a changed address.
+            // An e-mail address changes only through the calls that verify it.
             guard writable.contains(key), ExactText(key) != "email" else {
                 inner.refuse(key, Self.notWritable)
                 continue
@@ -48,7 +48,7 @@ extension RequestFields {
 
     private static let notWritable = "is not an attribute that can be set"
 
-    /// More than Cognito's standard attributes and its 50 custom ones.
+    /// More than Cognito's standard attributes and its 50 custom ones together.
     private static let maximumAttributes = 70
 }
 

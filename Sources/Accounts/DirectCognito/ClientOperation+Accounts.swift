@@ -4,16 +4,17 @@ internal import HTTPTypes
 internal import Pipeline
 
 extension AccountOperation {
-    /// A change of attributes for which a code is sent to the new address. No endpoint has it.
+    /// A change of attributes that sends a code to the new address. It has no endpoint.
     fileprivate static let updateAddress = AccountOperation(
         "update-address", .patch, budget: .messages, effect: .userChanged, metricsName: updateMe.metricsName)
 }
 
 extension ClientOperation {
-    /// The most similar one of the gateway's own calls. Its limits apply, and it names the call in audit and metrics.
+    /// Returns the most similar of the gateway's own operations. Its limits apply, and it names the call in audit and
+    /// metrics.
     ///
     /// - Parameters:
-    ///   - attribute: the one that the call is about.
+    ///   - attribute: the attribute that the call is about; nil if there is none.
     ///   - maySendCode: as ``TranslatedCall/maySendCode``.
     static func accountOperation(
         of operation: String, attribute: String? = nil, maySendCode: Bool = false
@@ -50,7 +51,7 @@ extension ClientOperation {
         "CompleteWebAuthnRegistration": .registerPasskey,
         "ListWebAuthnCredentials": .passkeys,
         "DeleteWebAuthnCredential": .deletePasskey,
-        // Devices are no part of the profile, and change nothing in it.
+        // Devices are not part of the profile, and these calls do not change it.
         "ConfirmDevice": .me,
         "ForgetDevice": .me,
         "GetDevice": .me,

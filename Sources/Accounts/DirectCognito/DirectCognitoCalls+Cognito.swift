@@ -5,13 +5,14 @@ internal import HTTPClient
 internal import Logging
 internal import Pipeline
 
-/// Cognito's part in a direct call, once the call is admitted.
+/// Cognito's part of an admitted direct call.
 extension DirectCognitoCalls {
     func carryOut(
         _ call: TranslatedCall, of pool: DirectCognitoPool, _ request: DirectCognitoRequest
     ) async throws(DirectCognitoRefusal) -> CognitoAnswer {
         if call.claims != nil, revocations().isTooOld { throw .unavailable(.request(.revocationsUnavailable)) }
-        // Only the access tokens are left to be ended. The call's own may be on the list already.
+        // Cognito has carried out an earlier attempt: only the access tokens remain to be revoked. The call's own may
+        // be revoked already.
         if sessions.unfinishedSignOuts.attempt(of: call)?.isCarriedOut == true { return .empty }
         if isRevoked(call.claims, of: pool) { return try await refuseRevoked(call, of: pool) }
         if isMade(call, at: pool) { return .empty }
@@ -23,7 +24,7 @@ extension DirectCognitoCalls {
             if second.error == nil { answer = second }
         }
         if let error = answer.error { try check(error, call, request) }
-        // A refresh token says nothing by itself, but what it is exchanged for does.
+        // A refresh token has no claims, but the access token from its exchange does.
         if ExactText(call.operation) == "GetTokensFromRefreshToken", isRevoked(answer.accessClaims, of: pool) {
             await endRevoked(call, answer, at: pool)
             throw .revokedRefreshToken
@@ -37,8 +38,8 @@ extension DirectCognitoCalls {
         claims.flatMap { VerifiedToken(claims: $0, of: pool) }.map(revocations().revokes) ?? false
     }
 
-    /// Nothing is done for a token on the revocation list. Whether it is a token at all is Cognito's to say first, so
-    /// that nobody learns from made-up ones what is on the list.
+    /// Refuses a token on the revocation list; the call is not made. Cognito first confirms that the token is genuine,
+    /// so that invented tokens reveal nothing about the list.
     private func refuseRevoked(
         _ call: TranslatedCall, of pool: DirectCognitoPool
     ) async throws(DirectCognitoRefusal) -> CognitoAnswer {
@@ -47,7 +48,7 @@ extension DirectCognitoCalls {
         let answer = try await send("GetUser", input, to: pool)
         guard answer.error != nil else { throw .revokedAccessToken }
         guard call.endsAllSessions else { return answer }
-        // Cognito may have revoked it with the sessions, by an attempt whose response was lost.
+        // Cognito may have revoked it with the sessions, in an attempt whose response was lost.
         return noteEnd(answer, of: call, after: sessions.unfinishedSignOuts.attempt(of: call))
     }
 
@@ -74,7 +75,7 @@ extension DirectCognitoCalls {
         }
     }
 
-    /// Has Cognito end all sessions of a user, and notes the attempt until the access tokens have ended too.
+    /// Calls Cognito to end all sessions of a user, and stores the attempt until the access tokens are revoked too.
     private func endAllSessions(
         _ call: TranslatedCall, at pool: DirectCognitoPool
     ) async throws(DirectCognitoRefusal) -> CognitoAnswer {
@@ -90,10 +91,10 @@ extension DirectCognitoCalls {
         return noteEnd(answer, of: call, after: lost)
     }
 
-    /// Notes that the user's sessions have ended, where the answer shows that.
+    /// Stores that the user's sessions have ended, if the response shows that.
     ///
     /// - Parameter lost: an earlier attempt whose response was lost.
-    /// - Returns: the answer to give.
+    /// - Returns: the response for the app.
     private func noteEnd(
         _ answer: CognitoAnswer, of call: TranslatedCall, after lost: UnfinishedSignOuts.Attempt?
     ) -> CognitoAnswer {
@@ -102,7 +103,7 @@ extension DirectCognitoCalls {
         return answer.error == nil ? answer : .empty
     }
 
-    /// The time at which the user's sessions have ended; nil where they go on.
+    /// Returns the time at which the user's sessions have ended; nil if they continue.
     ///
     /// - Parameter lost: an earlier attempt whose response was lost.
     private func endTime(
@@ -110,28 +111,30 @@ extension DirectCognitoCalls {
     ) -> Int64? {
         guard let error = answer.error else { return revocationTime() }
         if ExactText(call.operation) == "DeleteUser" {
-            // Deleted by an earlier attempt. A revoked token does not show that.
+            // The user was deleted by an earlier attempt. A revoked token does not show that.
             return error.kind == .userNotFound ? revocationTime() : nil
         }
         return answer.isRevokedAccessToken ? lost?.time : nil
     }
 
-    /// A sign-in that the guard lets not count: nobody gets its tokens, and the refresh token ends at Cognito.
+    /// Revokes the refresh token of a sign-in that the guard refuses. Nobody gets its tokens.
     func takeBack(_ refreshToken: Secret?, from pool: DirectCognitoPool) async {
         guard let refreshToken else { return }
         var input: JSONObject = [
             "ClientId": .string(pool.settings.clientID), "Token": .string(refreshToken.exposeText()),
         ]
         input["ClientSecret"] = pool.settings.clientSecret.map { .string($0.exposeText()) }
-        // Of a Cognito that cannot be had the log tells already.
+        // A call that Cognito does not respond to is logged already.
         guard let error = (try? await send("RevokeToken", input, to: pool))?.error else { return }
         logger.warning(
             "a refused session continues at Cognito",
             metadata: ["pool_id": "\(pool.settings.poolID)", "error": "\(error.type)"])
     }
 
-    /// Cognito ends what it is asked about itself. Access tokens that are shown to the gateway end with it, and of a
-    /// user who is gone nothing is kept.
+    /// Revokes the access tokens of the sessions that the call has ended at Cognito, and deletes the records of a
+    /// deleted user.
+    ///
+    /// - Throws: 503 if the list or the records cannot be written.
     func endTokens(of call: TranslatedCall, at pool: DirectCognitoPool) async throws(DirectCognitoRefusal) {
         let isOfOneSession = ExactText(call.operation) == "RevokeToken"
         guard isOfOneSession || call.endsAllSessions, let subject = call.claimed.subject else { return }
@@ -144,13 +147,13 @@ extension DirectCognitoCalls {
             }
         }
         let endsAt = time + CognitoSignInSettings.longestAccessToken
-        // A new sign-in in this very second is not meant.
+        // A sign-in in the current second is not affected.
         var targets: [Revocation.Target] = isOfOneSession ? [] : [.subject(subject, before: time - 1)]
         if let originID = call.claimed.originID {
             targets += sessions.singlyRevoked.targets(
                 for: [originID], of: subject, signedInUntil: call.signedInAt ?? time, until: endsAt, at: time)
         }
-        // A pool that cannot revoke tokens gives them no `origin_jti`.
+        // Tokens of a pool without token revocation have no `origin_jti`.
         guard !targets.isEmpty else { return }
         do {
             try await revoke(targets.map { Revocation(issuer: pool.settings.issuer, $0, endsAt: endsAt) })
@@ -160,7 +163,7 @@ extension DirectCognitoCalls {
         sessions.unfinishedSignOuts.finish(call)
     }
 
-    /// Throws the gateway's own errors as such, so that they never look like the caller's.
+    /// Throws errors of the gateway's configuration as such, so that they never look like the caller's.
     private func check(
         _ error: CognitoError, _ call: TranslatedCall, _ request: DirectCognitoRequest
     ) throws(DirectCognitoRefusal) {
@@ -176,7 +179,7 @@ extension DirectCognitoCalls {
         case .unavailable:
             throw .unavailable(.cognito(error.kind))
         case .unsupportedOperation:
-            // The app hears it as it is: trying again changes nothing, and SDKs do so for a 503.
+            // The app gets the error unchanged: a retry would not help, and SDKs retry a 503.
             logger.error(
                 "the user pool does not support an operation that an app calls",
                 metadata: [
@@ -189,8 +192,8 @@ extension DirectCognitoCalls {
 }
 
 extension VerifiedToken {
-    /// The parts of an access token that the revocation list needs. Cognito has given the token, or is about to judge
-    /// it.
+    /// Creates the token from the claims that the revocation list compares; nil without `sub`. Cognito has issued the
+    /// token, or verifies it afterwards.
     fileprivate init?(claims: JSONObject, of pool: DirectCognitoPool) {
         guard let subject = claims["sub"]?.stringValue else { return nil }
         self.init(

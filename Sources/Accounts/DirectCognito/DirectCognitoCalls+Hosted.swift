@@ -4,12 +4,14 @@ internal import Encoding
 internal import HTTPTypes
 internal import Pipeline
 
-/// Direct requests for the hosted domain: browsers are sent on to it, and what apps ask is asked with the secret added.
+/// Requests for the hosted domain: browsers are redirected to it, and apps' requests are sent to it with the client
+/// secret.
 extension DirectCognitoCalls {
-    /// Whether any pool has a hosted domain that is known here.
+    /// Whether any pool has a hosted domain in the settings.
     package var servesHosted: Bool { pools.contains { $0.settings.hosted != nil } }
 
-    /// Answers a request. Never fails: every failure is an answer with OAuth's names.
+    /// Answers a request. Never throws: every failure becomes a response with an error body, in OAuth's form except for
+    /// pages and user info.
     package func answer(_ request: DirectHostedRequest) async -> DirectCognitoReply {
         if let (call, pool) = asOperation(request) {
             var direct = request.direct
@@ -43,15 +45,15 @@ extension DirectCognitoCalls {
         return reply
     }
 
-    /// Where a request goes, and with which parameters.
+    /// The destination of a request and its parameters.
     struct HostedCall {
         var pool: DirectCognitoPool
         var domain: HostedDomain
         var parameters: [(String, String)]
     }
 
-    /// An operation of the user-pools API that does the same, so that the gateway knows of the session what it does of
-    /// any other.
+    /// Returns the equivalent operation of the user pools API, so that the gateway tracks the session like any other;
+    /// nil if there is none.
     private func asOperation(
         _ request: DirectHostedRequest
     ) -> (call: (call: DirectCognitoCall, body: [UInt8]), pool: DirectCognitoPool)? {
@@ -101,7 +103,7 @@ extension DirectCognitoCalls {
         return call(of: pool, parameters)
     }
 
-    /// The app has no secret, so a code is of use to nobody else only with PKCE (RFC 9700, 2.1.1).
+    /// Checks the parameters. The app has no secret, so only PKCE protects a code from use by others (RFC 9700, 2.1.1).
     private func check(_ values: [ExactText: String], of path: HostedPath) throws(Refusal) {
         switch path {
         case .logout, .userInfo: break
@@ -146,7 +148,7 @@ extension DirectCognitoCalls {
 }
 
 extension HostedPath {
-    /// The gateway's own call whose limits apply.
+    /// The gateway's own operation whose limits apply.
     fileprivate var nearest: AccountOperation {
         switch self {
         case .authorize, .login, .signUp, .forgotPassword: .oauthAuthorize
@@ -157,7 +159,7 @@ extension HostedPath {
         }
     }
 
-    /// The parameters that go on; no other does, and the app client is the gateway's own.
+    /// The parameters that are passed on. No other is, and the app client is the gateway's own.
     fileprivate var parameters: [String] {
         switch self {
         case .authorize, .login, .signUp, .forgotPassword:

@@ -6,13 +6,13 @@ internal import HTTPTypes
 internal import Logging
 internal import Pipeline
 
-/// The hosted domain's part in a direct request, once the request is admitted.
+/// The hosted domain's part of an admitted direct request.
 extension DirectCognitoCalls {
     func perform(
         _ request: DirectHostedRequest, _ hosted: HostedCall
     ) async throws(Refusal) -> AccountAnswer {
         switch request.path {
-        // To the domain of the settings and nowhere else. Its own list of redirect URIs decides what follows.
+        // Always to the domain in the settings. Its own list of redirect URIs decides where the browser goes next.
         case .authorize, .login, .signUp, .forgotPassword, .logout:
             return .redirect(to: hosted.domain.url(of: request.path.rawValue, hosted.parameters))
         case .userInfo: return try await userInfo(request, hosted)
@@ -36,7 +36,7 @@ extension DirectCognitoCalls {
         }
         var answer = AccountAnswer(.ok, object, subject: user.id, outcome: .signedIn(user))
         answer.sessionEnd = { [self] in
-            // In a task of its own: the caller's hanging up must not leave it half-done.
+            // A separate task: a client that disconnects must not interrupt the work.
             await Task { await takeBack(result.refreshToken, from: hosted.pool) }.value
         }
         return answer
@@ -58,7 +58,7 @@ extension DirectCognitoCalls {
     }
 
     /// - Returns: a response with status 200.
-    /// - Throws: the domain's refusal as the caller's, or 503 where it cannot be had or refuses the gateway.
+    /// - Throws: the domain's refusal as the caller's error; 503 if the domain is unavailable or refuses the gateway.
     private func asked(
         _ request: DirectHostedRequest, _ ask: () async throws(CognitoError) -> FetchResponse
     ) async throws(Refusal) -> FetchResponse {

@@ -3,9 +3,9 @@ internal import Encoding
 internal import HTTPTypes
 package import Pipeline
 
-/// The refusals of direct calls as account calls have them.
+/// The conversion of direct calls' refusals to those of account calls, and back.
 extension DirectCognitoRefusal: AccountFailure {
-    /// The refusal of the guard of account calls.
+    /// Translates a refusal of the account flow.
     package init(_ refusal: Refusal) {
         let seconds = refusal.headers[.retryAfter].flatMap { Int($0) } ?? 5
         self =
@@ -15,14 +15,14 @@ extension DirectCognitoRefusal: AccountFailure {
 
     package var outcome: AccountOutcome { .refused(gatewayError, reason: auditReason) }
 
-    /// The error for the guard of account calls.
+    /// The API error for the account flow.
     var gatewayError: GatewayError {
         if ExactText(type) == "TooManyRequestsException" { return .tooManyRequests }
         if ExactText(type) == "NotAuthorizedException" { return .notAuthorized }
         return status >= 500 ? .identityProviderUnavailable : .invalidParameter
     }
 
-    /// The reason as the guard of account calls knows it: a member that is not valid is a malformed body.
+    /// The reason for the account flow: an invalid member is an invalid field of the body.
     var auditReason: Reason { reason == .cognito(.invalidParameter) ? .account(.invalidFields) : reason }
 }
 
@@ -43,7 +43,7 @@ extension CognitoAnswer {
 }
 
 extension CognitoErrorKind {
-    /// The gateway's own error that comes nearest.
+    /// The closest of the gateway's own errors.
     fileprivate var gatewayError: GatewayError {
         switch self {
         case .badCredentials, .userNotFound, .invalidSession, .tokenRevoked, .tokenExpired: .notAuthorized

@@ -4,9 +4,9 @@ internal import Encoding
 internal import Logging
 internal import Pipeline
 
-/// The end of one session by its refresh token, as an app's own sign-out asks for it.
+/// RevokeToken: an app's sign-out, which ends one session by its refresh token.
 extension DirectCognitoCalls {
-    /// Notes the session that a response gives tokens of.
+    /// Stores the session of the tokens in a response.
     func noteSession(_ answer: CognitoAnswer, to call: TranslatedCall, at pool: DirectCognitoPool) async {
         guard answer.error == nil, let claims = answer.accessClaims else { return }
         let given = answer.refreshToken.map { DirectCognitoTranslation.digest($0.exposeText()) }
@@ -23,24 +23,26 @@ extension DirectCognitoCalls {
         }
     }
 
-    /// Carries `RevokeToken` out. The session that it ends is in the call's claims afterwards, where it is known.
+    /// Carries out `RevokeToken`. Afterwards, the call has the claims of the ended session, if it is known.
     func signOut(
         _ call: inout TranslatedCall, of pool: DirectCognitoPool, _ request: DirectCognitoRequest
     ) async throws(DirectCognitoRefusal) -> CognitoAnswer {
         let known = try await knownSession(call, of: pool)
         let found = known == nil ? try await exchange(call, of: pool) : nil
         if let found, let digest = call.tokenDigest {
-            // The app may have to repeat the call, and Cognito exchanges no token that it has ended.
+            // The app may repeat the call, and Cognito does not exchange a token that it has revoked.
             await noteSession(found.claims, by: digest)
         }
-        // Before the app's own, because only this attempt knows it.
+        // Before the app's own token, because only this attempt knows the successor.
         let isSuccessorEnded = try await end(found?.successor, inPlaceOf: call, at: pool, request)
         let answer = try await carryOut(call, of: pool, request)
         call.claims = known ?? found?.claims
         return isSuccessorEnded ? .empty : answer
     }
 
-    /// Ends the token that Cognito may have put in the place of the app's own.
+    /// Revokes the token by which Cognito may have replaced the app's own.
+    ///
+    /// - Returns: whether there was one, and it is revoked.
     private func end(
         _ successor: Secret?, inPlaceOf call: TranslatedCall, at pool: DirectCognitoPool,
         _ request: DirectCognitoRequest
@@ -64,17 +66,17 @@ extension DirectCognitoCalls {
         }
     }
 
-    /// The tokens that Cognito gives for the one that is to end. The claims name the session.
+    /// The result of exchanging the token that is to be revoked. Its claims identify the session.
     private struct Exchanged {
         var claims: JSONObject
-        /// The refresh token that takes the other's place, in a pool that rotates them.
+        /// The refresh token that replaces the other, in a pool with rotation.
         var successor: Secret?
     }
 
-    /// Nil for a token that Cognito takes no more, or exchanges for nothing.
+    /// Exchanges the refresh token; nil if Cognito no longer accepts it, or refuses the exchange.
     ///
-    /// - Throws: where Cognito or a trigger of the pool fails: the app has to try again, or the access tokens would go
-    ///   on.
+    /// - Throws: if Cognito or a trigger of the pool fails: the app must try again, or the access tokens would stay
+    ///   valid.
     private func exchange(
         _ call: TranslatedCall, of pool: DirectCognitoPool
     ) async throws(DirectCognitoRefusal) -> Exchanged? {

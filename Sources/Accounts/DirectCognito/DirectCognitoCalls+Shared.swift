@@ -5,12 +5,12 @@ internal import Pipeline
 internal import Sealing
 internal import Store
 
-/// Steps and sessions of translated sign-ins that other gateways have begun. Each gateway's own are in its memory, so
-/// that the database is asked for the others alone.
+/// Steps and sessions of translated sign-ins that other gateways have begun. Each gateway has its own in memory, and
+/// asks the database only for the others.
 extension DirectCognitoCalls {
-    /// The sign-in that a step is of, whichever gateway gave it.
+    /// Returns the sign-in of a step, whichever gateway issued it.
     ///
-    /// - Throws: 503 where other gateways' cannot be looked up: an unknown step would have fewer tries than it may.
+    /// - Throws: 503 if other gateways' steps cannot be read: an unknown step would be allowed fewer tries.
     func findStep(_ digests: [String]) async throws(DirectCognitoRefusal) -> SignInSteps.Finding {
         let missing = steps.unknown(digests)
         for found in try await sharedValues(.signInStep, missing) {
@@ -26,9 +26,9 @@ extension DirectCognitoCalls {
         await share(bytes, .signInStep, by: digests, seconds: SignInSteps.lifetime)
     }
 
-    /// The claims of a refresh token's session, whichever gateway gave the token.
+    /// Returns the claims of a refresh token's session, whichever gateway has seen it; nil if it is unknown.
     ///
-    /// - Throws: 503 where other gateways' cannot be looked up: a sign-out must not miss its access tokens.
+    /// - Throws: 503 if other gateways' sessions cannot be read: a sign-out must not miss the access tokens.
     func sessionClaims(by digest: String?) async throws(DirectCognitoRefusal) -> JSONObject? {
         guard let digest else { return nil }
         if let known = sessions.claims(by: digest) { return known }
@@ -64,7 +64,7 @@ extension DirectCognitoCalls {
         }
     }
 
-    /// A value that is not stored is known to this gateway alone.
+    /// Shares a value with other gateways. If it cannot be stored, only this gateway has it.
     private func share(_ value: [UInt8], _ kind: ShortLivedKind, by names: [String], seconds: Int64) async {
         guard let shared else { return }
         do {
@@ -81,7 +81,7 @@ extension DirectCognitoCalls {
 }
 
 extension SignInUnderWay {
-    /// For the store; nil for names that are longer than Cognito takes.
+    /// The form for the store; nil if a name is longer than Cognito accepts.
     fileprivate var bytes: [UInt8]? {
         var writer = ByteWriter()
         writer.write(byte: isPasswordProven ? 1 : 0)

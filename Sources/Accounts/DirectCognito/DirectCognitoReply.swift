@@ -2,12 +2,12 @@ internal import Cognito
 package import HTTPTypes
 package import Pipeline
 
-/// A call for Cognito that an app sent to the gateway, its body read in full.
+/// An app's call for Cognito, with its complete body.
 package struct DirectCognitoRequest: Sendable {
     package var call: DirectCognitoCall
     package var body: [UInt8]
     package var requestID: String
-    /// The address of the client as the gateway trusts it.
+    /// The client's address that the gateway trusts.
     package var clientAddress: String
     package var userAgent: String?
 
@@ -22,16 +22,16 @@ package struct DirectCognitoRequest: Sendable {
     }
 }
 
-/// The whole answer to a ``DirectCognitoRequest``. The body can hold tokens: it is never to be logged.
+/// The complete response to a ``DirectCognitoRequest``. The body can contain tokens: it must never be logged.
 package struct DirectCognitoReply: Sendable {
     package var status: HTTPResponse.Status
     package var headers: HTTPFields
     package var body: [UInt8]
-    /// Why it was refused, for the access log; nil for a success.
+    /// The reason of a refusal, for the access log; nil for a success.
     package var reason: Reason?
-    /// Whether it is Cognito's own answer.
+    /// Whether it is Cognito's own response.
     package var wasAsked: Bool
-    /// Whom the call named, and who that is where it is known: for the audit log.
+    /// The account that the call names, and its user if known: for the audit log.
     package var account: String?
     package var subject: String?
 }
@@ -53,7 +53,7 @@ extension DirectCognitoReply {
             reason: refusal.reason, wasAsked: false)
     }
 
-    /// Answers can hold tokens: nothing between the gateway and the app may keep them.
+    /// Responses can contain tokens: no intermediary may store them.
     private static func headers(_ special: [(name: String, value: String)], requestID: String) -> HTTPFields {
         var fields: HTTPFields = [.contentType: "application/x-amz-json-1.1", .cacheControl: "no-store"]
         if let name = HTTPField.Name("x-amzn-requestid") { fields[name] = requestID }

@@ -3,17 +3,17 @@ internal import Encoding
 package import HTTPTypes
 package import Pipeline
 
-/// A request for a pool's hosted domain that an app, or its browser, sent to the gateway; its body read in full.
+/// A request for a pool's hosted domain from an app or its browser, with its complete body.
 package struct DirectHostedRequest: Sendable {
     package var direct: DirectCognitoRequest
     package var path: HostedPath
     package var method: HTTPRequest.Method
-    /// The target's query as it came, without its question mark.
+    /// The target's query as received, without the question mark.
     package var query: String
     package var contentType: String?
     package var authorization: Secret?
 
-    /// - Parameter head: of the request, whose path is `path`.
+    /// - Parameter head: the request's head; its path must be `path`.
     package init(_ direct: DirectCognitoRequest, _ path: HostedPath, _ head: HTTPRequest) {
         self.direct = direct
         self.path = path
@@ -23,7 +23,7 @@ package struct DirectHostedRequest: Sendable {
         authorization = head.headerFields[.authorization].map { Secret($0) }
     }
 
-    /// The form in the body; nil for a body that is none.
+    /// The form in the body; nil if the body is not a form.
     var form: OAuthParameters? {
         let type = contentType.map { String(Substring($0.utf8.prefix { $0 != UInt8(ascii: ";") })).asciiLowercased }
         guard let type, type.hasSameBytes(as: "application/x-www-form-urlencoded"), direct.body.count <= 64 << 10,
@@ -32,8 +32,8 @@ package struct DirectHostedRequest: Sendable {
         return OAuthParameters(text)
     }
 
-    /// The app client that a form names, or the header of apps that have a secret of their own. The secret itself is
-    /// not looked at: the gateway has the one that counts.
+    /// Returns the app client's ID in the form, or in the header of apps with a secret of their own. That secret is
+    /// ignored: the gateway has the valid one.
     func clientID(_ form: OAuthParameters) -> String? {
         if let id = try? form.value("client_id", atMost: 256) { return id }
         guard let text = authorization?.exposeText(), text.asciiLowercased.begins(with: "basic "),
@@ -42,7 +42,7 @@ package struct DirectHostedRequest: Sendable {
         return String(validating: bytes[..<colon], as: UTF8.self)
     }
 
-    /// The token of `Authorization: Bearer`.
+    /// The token in `Authorization: Bearer`; nil if there is none.
     var bearer: Secret? {
         guard let text = authorization?.exposeText(), text.asciiLowercased.begins(with: "bearer ") else { return nil }
         return Secret(Array(text.utf8.dropFirst(7)))

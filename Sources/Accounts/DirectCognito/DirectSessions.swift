@@ -3,17 +3,18 @@ internal import Locking
 internal import Pipeline
 package import Store
 
-/// The sessions of translated sign-ins, by digests of their refresh tokens: a refresh token says nothing by itself, and
-/// who signs out by one wants the access tokens to end that came from it.
+/// The sessions of translated sign-ins, by digests of their refresh tokens. A refresh token has no claims, and a
+/// sign-out with one must end the access tokens derived from it.
 ///
-/// Held in memory for as long as an access token lives that came with the refresh token; `DirectCognitoCalls` shares
-/// those of calls of the API with other gateways, not those of hosted pages. Of others Cognito is asked, which takes the
-/// refresh token of a device with the device's key only. So those are stored as well: no sign-out has the key.
+/// Kept in memory for the lifetime of an access token issued with the refresh token. `DirectCognitoCalls` shares those
+/// of API calls with other gateways, but not those of hosted pages. For other sessions Cognito is asked. It exchanges
+/// the refresh token of a device only with the device's key, which no sign-out contains, so sessions of devices are
+/// also stored.
 package final class DirectSessions: Sendable {
     static let lifetime = CognitoSignInSettings.longestAccessToken
-    /// How long other gateways know one that was noted, in seconds.
+    /// The seconds for which other gateways know a shared session.
     static let sharedLifetime = lifetime + interval
-    /// After so many seconds one that is used is shared again.
+    /// The seconds after which a session in use is shared again.
     private static let interval: Int64 = 3600
     private let table: Locked<ExpiringTable<JSONObject>>
     private let records: (any DirectSessionRecords)?
@@ -23,7 +24,7 @@ package final class DirectSessions: Sendable {
     private let now: @Sendable () -> Int64
 
     /// - Parameters:
-    ///   - records: of sessions of devices; nil: these do not outlast the process.
+    ///   - records: the stored sessions of devices; nil: they are kept only in memory.
     ///   - now: seconds since 1970.
     ///   - pause: waits before sessions that could not be shared are tried again.
     package init(
@@ -37,10 +38,12 @@ package final class DirectSessions: Sendable {
         self.now = now
     }
 
+    /// Stores a session in memory.
+    ///
     /// - Parameters:
     ///   - claims: of an access token of the session.
-    ///   - digest: of the refresh token that came with it, or that it was got for.
-    /// - Returns: the session to share; nil where that was done within the last hour.
+    ///   - digest: of the refresh token that was issued with it, or exchanged for it.
+    /// - Returns: the session to share; nil if it was shared within the last hour.
     @discardableResult
     func note(_ claims: JSONObject, by digest: String) -> JSONObject? {
         var session: JSONObject = [:]
@@ -53,8 +56,8 @@ package final class DirectSessions: Sendable {
         }
     }
 
-    /// Has a session shared again whose sharing has failed, soon and until it succeeds. Where too many wait for that,
-    /// its next use is the next try.
+    /// Shares a session again whose sharing has failed, soon and until it succeeds. If too many are waiting, its next
+    /// use is the next try.
     func shareAgain(_ session: [UInt8], by digest: String, share: @escaping UnsharedSessions.Share) {
         guard !unshared.add(session, by: digest, share: share) else { return }
         let now = now()
@@ -64,17 +67,17 @@ package final class DirectSessions: Sendable {
         }
     }
 
-    /// Notes a session that another gateway has shared.
+    /// Stores a session that another gateway has shared.
     func learn(_ session: JSONObject, by digest: String) {
         let now = now()
         table.withLock { $0.set(session, of: digest, endsAt: now + Self.lifetime, at: now) }
     }
 
-    /// Stores a session of a device.
+    /// Stores a session of a device in the records.
     ///
     /// - Parameters: as of ``note(_:by:)``.
     func store(_ claims: JSONObject, by digest: String, poolID: String) async throws {
-        // Without an `origin_jti` there is nothing to end.
+        // Without an `origin_jti`, no access tokens can be revoked.
         guard let subject = claims["sub"]?.stringValue, let originID = claims["origin_jti"]?.stringValue else { return }
         try await records?.note(
             DirectSessionRecord(
@@ -82,7 +85,7 @@ package final class DirectSessions: Sendable {
                 signedInAt: claims["auth_time"]?.integerValue, endsAt: now() + Self.lifetime))
     }
 
-    /// As ``claims(by:)``, of a session of a device that this process has not seen.
+    /// As ``claims(by:)``, for a session of a device that this process has not seen.
     func storedClaims(by digest: String, poolID: String) async throws -> JSONObject? {
         guard let record = try await records?.session(by: digest, poolID: poolID), record.endsAt > now() else {
             return nil
@@ -92,7 +95,7 @@ package final class DirectSessions: Sendable {
         return claims
     }
 
-    /// The claims `sub`, `origin_jti` and `auth_time` of the session's tokens; nil for one that is not known here.
+    /// Returns the claims `sub`, `origin_jti` and `auth_time` of the session's tokens; nil if it is not known here.
     func claims(by digest: String) -> JSONObject? {
         let now = now()
         return table.withLock { $0.value(of: digest, at: now) }

@@ -4,15 +4,15 @@ internal import Encoding
 internal import Locking
 internal import Pipeline
 
-/// The accounts of the steps that Cognito waits for, by digests of what it gave for them: a session, and for the proof
-/// of a password a secret block. Where it asks for a device, the device's key counts too. The name in an answer says
-/// nothing about that, since the client chooses it.
+/// The accounts of pending sign-in steps, by digests of the values that Cognito issued for them: a session and, for the
+/// proof of a password, a secret block. For a device's step, the device's key counts too. The name in a client's
+/// response proves nothing, since the client chooses it.
 ///
-/// Held in memory for as long as Cognito takes an answer; `DirectCognitoCalls` shares them with other gateways. The
-/// capacity is more than what Cognito gives for the 6000 steps a minute that the default limits let through, so that
-/// nobody pushes a step out.
+/// Kept in memory for as long as Cognito accepts a response; `DirectCognitoCalls` shares them with other gateways. The
+/// capacity exceeds what Cognito issues for the 6000 steps a minute that the default limits allow, so that nobody can
+/// evict a step.
 package final class SignInSteps: Sendable {
-    /// The longest that an app client can let a session live, in seconds.
+    /// The longest session lifetime that an app client can configure, in seconds.
     static let lifetime: Int64 = 15 * 60
     private let table: Locked<ExpiringTable<SignInUnderWay>>
     private let now: @Sendable () -> Int64
@@ -23,7 +23,9 @@ package final class SignInSteps: Sendable {
         self.now = now
     }
 
-    /// - Parameter digests: of what Cognito gave for the step.
+    /// Stores the sign-in of a step.
+    ///
+    /// - Parameter digests: of the values that Cognito issued for the step.
     func note(_ signIn: SignInUnderWay, by digests: [String]) {
         let now = now()
         table.withLock { table in
@@ -31,7 +33,7 @@ package final class SignInSteps: Sendable {
         }
     }
 
-    /// Those of the digests that nothing is known of here.
+    /// Returns the digests that are unknown here.
     func unknown(_ digests: [String]) -> [String] {
         let now = now()
         return table.withLock { table in digests.filter { table.value(of: $0, at: now) == nil } }
@@ -40,14 +42,15 @@ package final class SignInSteps: Sendable {
     /// The account of a step.
     enum Finding: Equatable {
         case known(SignInUnderWay)
-        /// It began elsewhere: nothing that it shows is known here.
+        /// It began elsewhere: all its values are unknown here.
         case unknown
-        /// It shows what is of several accounts, or something unknown beside what is known. No client does so by
-        /// itself.
+        /// It has values of several accounts, or unknown values beside known ones. No regular client sends such a step.
         case contradictory
     }
 
-    /// - Parameter digests: of what the client shows for the step.
+    /// Finds the sign-in of a step.
+    ///
+    /// - Parameter digests: of the step's values in the call.
     func find(_ digests: [String]) -> Finding {
         let now = now()
         let found = table.withLock { table in digests.compactMap { table.value(of: $0, at: now) } }

@@ -8,15 +8,15 @@ extension TranslatedCall {
 }
 
 /// Attempts to end all sessions of a user that an app has to repeat, by digests of their access tokens. Cognito revokes
-/// the token with the sessions, so that it refuses a repetition of an attempt that it has carried out.
+/// the token together with the sessions, so it refuses the repetition of a successful attempt.
 ///
-/// Held in memory for ten minutes: a repetition at another gateway, or after a restart, gets Cognito's refusal and ends
+/// Kept in memory for ten minutes: a repetition at another gateway, or after a restart, gets Cognito's refusal and ends
 /// nothing.
 final class UnfinishedSignOuts: Sendable {
     struct Attempt: Sendable {
-        /// Whether Cognito has carried it out; false where the response was lost.
+        /// Whether Cognito has carried it out; false if the response was lost.
         var isCarriedOut: Bool
-        /// Its time in seconds since 1970: a session that has begun later goes on.
+        /// The time of the attempt in seconds since 1970: later sessions continue.
         var time: Int64
     }
 
@@ -43,7 +43,7 @@ final class UnfinishedSignOuts: Sendable {
         return table.withLock { $0.value(of: key, at: now) }
     }
 
-    /// The access tokens have ended as well.
+    /// Removes an attempt whose access tokens are revoked.
     func finish(_ call: TranslatedCall) {
         guard let key = key(call) else { return }
         table.withLock { $0.remove(key) }

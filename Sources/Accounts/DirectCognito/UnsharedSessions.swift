@@ -1,10 +1,11 @@
 internal import Encoding
 internal import Locking
 
-/// Sessions of translated sign-ins that the database has not taken. They are shared again soon: another gateway may be
-/// asked at any time to end one.
+/// Sessions of translated sign-ins that the database could not store. They are shared again soon: another gateway may
+/// get a sign-out for one at any time.
 ///
-/// One is tried at a time, after a pause that doubles with each failure. After a success the others follow at once.
+/// One session is tried at a time, after a pause that doubles with each failure. After a success the others follow at
+/// once.
 final class UnsharedSessions: Sendable {
     typealias Share = @Sendable (_ session: [UInt8], _ digest: String) async throws -> Void
 
@@ -25,16 +26,16 @@ final class UnsharedSessions: Sendable {
         self.pause = pause
     }
 
-    /// Takes up a session whose sharing has just failed.
+    /// Adds a session whose sharing has just failed.
     ///
-    /// - Parameter share: tries again, for this session and all that wait.
-    /// - Returns: false where too many wait.
+    /// - Parameter share: shares one session; used for this one and all that wait.
+    /// - Returns: false if too many wait.
     func add(_ session: [UInt8], by digest: String, share: @escaping Share) -> Bool {
         let (isTaken, begins) = state.withLock { state in
             let digest = ExactText(digest)
             guard state.waiting.count < capacity || state.waiting[digest] != nil else { return (false, false) }
             state.waiting[digest] = session
-            // With the newest keys.
+            // The latest closure has the newest sealing keys.
             state.share = share
             defer { state.isAtWork = true }
             return (true, !state.isAtWork)
@@ -58,7 +59,7 @@ final class UnsharedSessions: Sendable {
         }
     }
 
-    /// Any of them, so that none that the database never takes holds up the others.
+    /// Returns a random session, so that one that the database never accepts does not block the others.
     private func next() -> (digest: ExactText, session: [UInt8], share: Share)? {
         state.withLock { state in
             guard let share = state.share, let (digest, session) = state.waiting.randomElement() else {

@@ -2,20 +2,20 @@ internal import Cryptography
 internal import Encoding
 internal import Pipeline
 
-/// A client's answer to a challenge.
+/// A client's response to a challenge.
 enum ChallengeAnswer: Sendable {
     case code(Secret)
     case newPassword(Secret)
-    /// One of the methods that are listed.
+    /// One of the listed methods.
     case choice(String)
     case password(Secret)
     /// An authenticator's response (AuthenticationResponseJSON).
     case credential(Secret)
-    /// To the question of one of the pool's own triggers.
+    /// The response to a challenge of the pool's triggers.
     case text(Secret)
     /// The first code of a new authenticator app.
     case setUpCode(Secret)
-    /// The address for codes by message, by Cognito's name for its kind.
+    /// The address for codes by message, with Cognito's name for its kind.
     case setUpAddress(kind: String, String)
 
     init(to challenge: Challenge, _ fields: inout RequestFields) {
@@ -42,7 +42,7 @@ enum ChallengeAnswer: Sendable {
         return .setUpCode(Secret(fields.requiredText("code", atMost: 128, .code)))
     }
 
-    /// The members of `ChallengeResponses`.
+    /// Returns the members of `ChallengeResponses`.
     func responses(to challenge: Challenge) -> JSONObject {
         switch self {
         case .code(let code): [challenge.rawValue + "_CODE": .string(code.exposeText())]
@@ -58,7 +58,7 @@ enum ChallengeAnswer: Sendable {
 }
 
 extension RequestFields {
-    /// `credential`, the JSON of an authenticator's response.
+    /// Reads `credential`, the JSON of an authenticator's response.
     mutating func requiredCredential() -> Secret {
         guard let object = requiredObject("credential") else { return Secret("") }
         return Secret(JSON.object(object).encoded())

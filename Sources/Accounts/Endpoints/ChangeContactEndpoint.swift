@@ -4,8 +4,8 @@ internal import Encoding
 internal import HTTPTypes
 internal import Pipeline
 
-/// `POST me/email` and `POST me/phone`: a code to the new address. Somebody else's address gets the same response and
-/// no code, so that only who reads its messages learns whose it is.
+/// `POST me/email` and `POST me/phone`: sends a code to the new address. Another user's address gets the same response
+/// and no code, so that only its owner can learn that it is taken.
 struct ChangeContactEndpoint<Attribute: ContactAttribute>: AccountEndpoint {
     static var operation: AccountOperation { Attribute.change }
 
@@ -20,7 +20,7 @@ struct ChangeContactEndpoint<Attribute: ContactAttribute>: AccountEndpoint {
         password = fields.proof(accounts.settings.contactChange)
         metadata = fields.clientMetadata(accounts.settings.choice.metadataKeys)
         try fields.check()
-        // Before the password is looked at.
+        // Checked before the password.
         caller = try accounts.callerOfOwnAccount(request)
         if password != nil { call.guess = PasswordGuess(by: caller.identity) }
     }
@@ -49,7 +49,8 @@ struct ChangeContactEndpoint<Attribute: ContactAttribute>: AccountEndpoint {
         return answer
     }
 
-    /// A pool that sends no code by itself for a change, or not for an address that it has already, is asked for one.
+    /// Begins the change. If the pool sends no code for it, or none for an address that is already the user's, another
+    /// call requests one.
     private func begin(_ accounts: CognitoAccounts) async throws(CognitoError) {
         var input = caller.input
         input["UserAttributes"] = [UserAttribute(name: Attribute.attribute, value: address).json]
@@ -61,8 +62,8 @@ struct ChangeContactEndpoint<Attribute: ContactAttribute>: AccountEndpoint {
     }
 }
 
-/// `POST me/email/resend` and `POST me/phone/resend`: GetUserAttributeVerificationCode, which is another code for a
-/// change that has begun, or for an address that is not proven.
+/// `POST me/email/resend` and `POST me/phone/resend`: GetUserAttributeVerificationCode, which sends another code for a
+/// change in progress, or for an unverified address.
 struct ResendContactCodeEndpoint<Attribute: ContactAttribute>: AccountEndpoint {
     static var operation: AccountOperation { Attribute.resend }
 
@@ -81,7 +82,8 @@ struct ResendContactCodeEndpoint<Attribute: ContactAttribute>: AccountEndpoint {
     ) async throws(Refusal) -> AccountAnswer {
         let begun = accounts.begunContactChanges.change(of: Attribute.attribute, caller.subject)
         if let begun, begun.isRefused {
-            // There is no code, and one to the old address would tell that. The token is judged as by the call for one.
+            // There is no code, and sending one to the old address would reveal that. GetUser checks the token as the
+            // call for a code would.
             _ = try await accounts.user(caller, request)
             return AccountAnswer(.accepted, ["delivery": begun.delivery.json], subject: caller.subject)
         }
@@ -96,7 +98,7 @@ struct ResendContactCodeEndpoint<Attribute: ContactAttribute>: AccountEndpoint {
     }
 }
 
-/// `POST me/email/verify` and `POST me/phone/verify`: VerifyUserAttribute, then the user as it is now.
+/// `POST me/email/verify` and `POST me/phone/verify`: VerifyUserAttribute; returns the updated user.
 struct VerifyContactEndpoint<Attribute: ContactAttribute>: AccountEndpoint {
     static var operation: AccountOperation { Attribute.verify }
 

@@ -31,7 +31,7 @@ struct ChangePasswordEndpoint: AccountEndpoint {
         _ accounts: CognitoAccounts, _ request: AccountRequest, _ admission: inout Admission
     ) async throws(Refusal) -> AccountAnswer {
         let stored = try await accounts.storeChange(of: caller.subject, sparing: caller.originID, request)
-        // Of a change after which the other sessions could not be ended, only that is left to be done.
+        // The change was made but the other sessions could not be ended: only that remains.
         let isMade = accounts.unansweredChanges.remove(change, of: "made/\(caller.subject)")
         if !isMade { try await make(accounts, stored, request) }
         do {
@@ -51,7 +51,7 @@ struct ChangePasswordEndpoint: AccountEndpoint {
         do throws(Refusal) {
             try await make(accounts, request)
         } catch {
-            // Nobody knows whether Cognito has made a change whose response was lost: the sessions end in any case.
+            // If the response was lost, Cognito may have made the change: the sessions end in any case.
             if error.reason == .cognito(.unavailable) { accounts.leave(stored) } else { await accounts.finish(stored) }
             throw error
         }
@@ -66,8 +66,8 @@ struct ChangePasswordEndpoint: AccountEndpoint {
         accounts.unansweredChanges.remove(change, of: caller.subject)
     }
 
-    /// Where the response to the same call was lost before, a current password that Cognito no longer takes may mean
-    /// that the change was made: then the new one can be changed into itself.
+    /// Checks whether the change was made. If the response to the same call was lost before, Cognito's refusal of the
+    /// current password may mean that: then the new password can be changed into itself.
     ///
     /// - Throws: the refusal, unless the change was made.
     private func checkMade(
@@ -78,7 +78,8 @@ struct ChangePasswordEndpoint: AccountEndpoint {
             do {
                 return try await accounts.change(change.new, to: change.new, caller)
             } catch let second {
-                // The password is right then: pools that compare with earlier ones before would have said so at first.
+                // The password is right: a pool that checks the history first would have reported that in the first
+                // call.
                 if ExactText(second.type) == "PasswordHistoryPolicyViolationException" { return }
                 if second.kind == .badCredentials {
                     accounts.unansweredChanges.remove(change, of: caller.subject)
@@ -92,7 +93,7 @@ struct ChangePasswordEndpoint: AccountEndpoint {
     }
 }
 
-/// A user's change of the password.
+/// A password change; for a reset, `current` is the code.
 struct PasswordChange: Sendable {
     var current: Secret
     var new: Secret

@@ -10,13 +10,13 @@ extension AccountOperation {
         usualErrors: [.codeMismatch, .codeExpired, .usernameExists])
 }
 
-/// `POST confirm`: ConfirmSignUp. The sign-in that may follow is another call.
+/// `POST confirm`: ConfirmSignUp. A sign-in that follows is a separate call.
 struct ConfirmEndpoint: AccountEndpoint {
     static let operation = AccountOperation.confirm
 
     private let email: String
     private let code: Secret
-    /// Given, the user is signed in at once.
+    /// If present, the user is signed in at once.
     private let password: Secret?
     private let metadata: JSON?
 

@@ -7,11 +7,11 @@ extension AccountOperation {
         "delete-me", .delete, "me", bearer: .required, budget: .account, effect: .userDeleted)
 }
 
-/// `DELETE me`: gone at Cognito first, so that nothing here is forgotten of a user who still is; then every session and
-/// token ends.
+/// `DELETE me`: deletes the user at Cognito first, so that nothing here is deleted of a user who still exists; then
+/// ends every session and token.
 ///
-/// Each step can be repeated with the same access token until the last one is done. A user whom Cognito does not know
-/// any more is deleted: an earlier attempt's response may have been lost.
+/// Until the last step is done, each can be repeated with the same access token. A user who is unknown to Cognito is
+/// deleted: an earlier attempt's response may have been lost.
 struct DeleteMeEndpoint: AccountEndpoint {
     static let operation = AccountOperation.deleteMe
 
@@ -32,7 +32,7 @@ struct DeleteMeEndpoint: AccountEndpoint {
         }
         try await accounts.withRecords(request) { try await accounts.sessions.forget(caller.subject) }
         var answer = AccountAnswer.done(subject: caller.subject)
-        // The same name, registered again, has another subject: all tokens of this one count no more, for ever.
+        // The same name, registered again, has another subject: all tokens of this one stay revoked for ever.
         answer.lastStep = { () async throws(Refusal) in
             try await accounts.revoke([.subject(caller.subject, before: .max)], request)
         }

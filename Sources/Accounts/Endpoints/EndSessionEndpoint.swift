@@ -9,7 +9,7 @@ extension AccountOperation {
         "end-other-sessions", .delete, "me/sessions", bearer: .required, budget: .account, effect: .sessionsEnded)
 }
 
-/// `DELETE me/sessions/{id}`: one of the user's sessions, also the one that asks.
+/// `DELETE me/sessions/{id}`: ends one of the user's sessions, possibly the caller's own.
 struct EndSessionEndpoint: AccountEndpoint {
     static let operation = AccountOperation.endSession
 
@@ -34,7 +34,7 @@ struct EndSessionEndpoint: AccountEndpoint {
     }
 }
 
-/// `DELETE me/sessions`: all of the user's sessions but the one that asks.
+/// `DELETE me/sessions`: ends all of the user's sessions except the caller's own.
 struct EndOtherSessionsEndpoint: AccountEndpoint {
     static let operation = AccountOperation.endOtherSessions
 

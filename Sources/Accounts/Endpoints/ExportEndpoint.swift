@@ -9,7 +9,7 @@ extension AccountOperation {
         "export", .get, "me/export", bearer: .required, budget: .account, effect: .userExported)
 }
 
-/// `GET me/export`: everything that is held about the user, here and at Cognito.
+/// `GET me/export`: all data about the user, here and at Cognito.
 struct ExportEndpoint: AccountEndpoint {
     static let operation = AccountOperation.export
 
@@ -34,7 +34,7 @@ struct ExportEndpoint: AccountEndpoint {
         return AccountAnswer(.ok, export, subject: user.id)
     }
 
-    /// ListDevices, to its last page.
+    /// Calls ListDevices for all pages.
     private func devices(_ accounts: CognitoAccounts, _ request: AccountRequest) async throws(Refusal) -> [JSON] {
         var input = caller.input
         input["Limit"] = 60
@@ -52,13 +52,13 @@ struct ExportEndpoint: AccountEndpoint {
             }
             return []
         }
-        // An export is whole, or there is none.
+        // An export must be complete.
         throw accounts.unusable("TooManyDevices", request)
     }
 
     private static let maximumPages = 50
 
-    /// A pool that tracks no devices says so in one of these ways.
+    /// The errors of pools that track no devices.
     private static let noDevices: Set<CognitoErrorKind> = [
         .invalidParameter, .poolMisconfigured, .unsupportedOperation, .clientUnknown, .deviceUnknown,
     ]

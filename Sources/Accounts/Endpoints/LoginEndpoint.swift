@@ -11,8 +11,8 @@ extension AccountOperation {
         usualErrors: [.badCredentials, .userNotConfirmed, .passwordResetRequired, .lockedOut, .throttled])
 }
 
-/// `POST login`: by the configured flow, with the name as typed. An account that is closed, or a name that nobody may
-/// sign in with, fails as a wrong password does, in the same time.
+/// `POST login`: the configured flow, with the name as typed. A locked account, or a name of a kind that nobody may
+/// sign in with, fails like a wrong password, in the same time.
 struct LoginEndpoint: AccountEndpoint {
     static let operation = AccountOperation.login
 
@@ -20,9 +20,9 @@ struct LoginEndpoint: AccountEndpoint {
     var password: Secret
     var rememberMe: Bool
     var device: DeviceInfo?
-    /// The credentials of the device token from an earlier sign-in; nil without one that is good.
+    /// The credentials in the device token of an earlier sign-in; nil without a valid token.
     private let knownDevice: DeviceCredentials?
-    /// Whether it follows a confirmation, which may have been by the name that a registration made.
+    /// Whether the sign-in follows a confirmation, which may use the name that a registration generated.
     private var isNewlyConfirmed = false
     private let start: SignInStart
     private let metadata: JSON?
@@ -42,7 +42,7 @@ struct LoginEndpoint: AccountEndpoint {
         (call.account, call.device, call.provenDevice) = (email, device, knownDevice?.key)
     }
 
-    /// The sign-in that follows a confirmation.
+    /// Creates the sign-in that follows a confirmation.
     init(email: String, password: Secret, metadata: JSON?, _ call: inout AccountCall) {
         self.email = email
         self.password = password
@@ -77,10 +77,10 @@ extension CognitoAccounts {
             username: isNewlyConfirmed ? registeredName(context.account) : cognitoName(context.account),
             password: password, device: context.credentials, context: userContext(request), metadata: metadata)
         let accountGuard = flow.accountGuard
-        // Without a proof in two steps only earlier sign-ins can say whose name this is.
+        // In flows without SRP, only earlier sign-ins show which user has this name.
         let isClosed = await accountGuard.identify(&admission, as: nil) != nil
         if isClosed {
-            // Cognito counts wrong passwords too: not against the user, whose password this is not.
+            // Cognito counts wrong passwords too, and must not count this one against the user.
             (attempt.username, attempt.password, attempt.device) = (Decoy.username(), Decoy.password(), nil)
         }
         let answer: AuthenticationAnswer
@@ -91,7 +91,7 @@ extension CognitoAccounts {
         } catch {
             throw await signInRefusal(of: error, isClosed ? nil : attempt, request)
         }
-        // A trigger of the pool's may let anybody in.
+        // A trigger of the pool may accept anybody.
         guard accepts(context.account) || isNewlyConfirmed && isGeneratedName(context.account), !isClosed else {
             throw AccountRefusals.wrongCredentials()
         }
@@ -100,8 +100,8 @@ extension CognitoAccounts {
         return try await finish(answer, context, request)
     }
 
-    /// The device of a device token. One that does not open, has ended, or is another account's, is as good as none:
-    /// the pool then takes the device for new.
+    /// Returns the device of a device token. A token that cannot be unsealed, has expired, or is another account's
+    /// counts as none: the pool then treats the device as new.
     fileprivate func device(in text: Secret, of account: String) -> DeviceCredentials? {
         let device = try? SealedDevice(opening: text, with: sealingKeys, poolID: settings.poolID)
         guard let device, !device.hasExpired(at: now()),

@@ -5,7 +5,7 @@ extension AccountOperation {
     package static let me = AccountOperation("me", .get, bearer: .required, budget: .account)
 }
 
-/// `GET me`: asks Cognito, so that a revoked token and changed attributes are seen at once.
+/// `GET me`: calls Cognito, so that revoked tokens and changed attributes take effect at once.
 struct MeEndpoint: AccountEndpoint {
     static let operation = AccountOperation.me
 

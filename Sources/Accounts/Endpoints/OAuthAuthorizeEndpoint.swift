@@ -17,7 +17,7 @@ extension AccountOperation {
     }
 }
 
-/// `GET oauth/authorize`: the beginning of a sign-in on Cognito's pages, for an app that holds a code verifier.
+/// `GET oauth/authorize`: begins a sign-in on Cognito's pages, for an app with a code verifier.
 struct OAuthAuthorizeEndpoint: AccountEndpoint {
     static let operation = AccountOperation.oauthAuthorize
 
@@ -28,7 +28,7 @@ struct OAuthAuthorizeEndpoint: AccountEndpoint {
     init(_ request: AccountRequest, _ accounts: CognitoAccounts, _ call: inout AccountCall) throws(Refusal) {
         let hosted = try accounts.requireHosted()
         let query = OAuthParameters(request.query)
-        // RFC 6749, 4.1.2.1: with a wrong client or redirect URI the browser is sent nowhere.
+        // RFC 6749, 4.1.2.1: with an invalid client or redirect URI, the browser is not redirected.
         guard let client = try? query.value("client_id"), client.hasSameBytes(as: accounts.settings.clientID) else {
             throw Refusal(.badRequest, message: "The client_id is not known here.", reason: .account(.oauthClient))
         }
@@ -39,7 +39,7 @@ struct OAuthAuthorizeEndpoint: AccountEndpoint {
                 .badRequest, message: "The redirect_uri is not one of this client's.", reason: .account(.redirectURI))
         }
         var app = AppRedirect(redirectURI: redirectURI, state: nil, issuer: hosted.settings.issuer)
-        // A state that cannot be read is not given back.
+        // An unreadable state is not returned.
         app.state = (try? query.value("state")) ?? nil
         self.app = app
         do throws(AuthorizationParameters.Failure) {
@@ -82,16 +82,16 @@ struct OAuthAuthorizeEndpoint: AccountEndpoint {
     }
 }
 
-/// The parameters of an app's authorization request, beside client and redirect URI.
+/// The parameters of an app's authorization request other than client and redirect URI.
 struct AuthorizationParameters: Sendable {
-    /// The error that the app is told (RFC 6749, 4.1.2.1).
+    /// The error for the app (RFC 6749, 4.1.2.1).
     struct Failure: Error {
         var error: String
     }
 
     let codeChallenge: String
     let scopes: [String]
-    /// Parameters that Cognito gets as they came: provider, user and language.
+    /// Parameters that Cognito gets unchanged: provider, prompt, user and language.
     let passed: [(String, String)]
 
     private static let prompts = ["none", "login", "select_account", "consent"]
@@ -106,7 +106,7 @@ struct AuthorizationParameters: Sendable {
         let (method, challenge) = (
             try Self.read(query, "code_challenge_method"), try Self.read(query, "code_challenge")
         )
-        // RFC 9700, 2.1.1: a challenge is required, and by S256. Its 43 characters are those of a SHA-256.
+        // RFC 9700, 2.1.1: a code challenge is required, with S256. Its 43 characters encode a SHA-256.
         guard let challenge, method.hasSameBytes(as: "S256"), challenge.utf8.count == 43,
             Base64URL.decode(challenge.utf8)?.count == 32, mode.hasSameBytes(as: "query"), requests.isEmpty
         else { throw Failure(error: "invalid_request") }

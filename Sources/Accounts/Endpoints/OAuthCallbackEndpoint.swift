@@ -11,7 +11,7 @@ extension AccountOperation {
     package static let oauthCallback = hosted("oauth-callback", .get, "callback")
 }
 
-/// `GET oauth/callback`: the browser comes back from Cognito, and goes on to the app with a code of the gateway's.
+/// `GET oauth/callback`: the browser returns from Cognito and is redirected to the app with a code of the gateway.
 struct OAuthCallbackEndpoint: AccountEndpoint {
     static let operation = AccountOperation.oauthCallback
 
@@ -30,7 +30,7 @@ struct OAuthCallbackEndpoint: AccountEndpoint {
             let cookie = BrowserCookie(of: request, hosted.settings),
             constantTimeEquals(cookie.digest, signIn.browser), signIn.expiresAt > accounts.now(),
             signIn.clientID.hasSameBytes(as: accounts.settings.clientID),
-            // The settings may have changed since.
+            // The settings may have changed in the meantime.
             hosted.settings.redirectURIs.contains(where: { $0.allows(signIn.redirectURI) })
         else { throw Self.ended }
         self.signIn = signIn
@@ -39,7 +39,7 @@ struct OAuthCallbackEndpoint: AccountEndpoint {
         error = (try? query.value("error")) ?? nil
     }
 
-    /// One refusal for everything that is wrong with state or cookie.
+    /// One refusal for every error in state or cookie.
     private static var ended: Refusal {
         Refusal(
             .badRequest, message: "This sign-in has ended. Begin again in the app.",
@@ -81,7 +81,7 @@ struct OAuthCallbackEndpoint: AccountEndpoint {
         return .redirect(app, error: known, refusal: Refusal(.accessDenied, reason: .account(reason)))
     }
 
-    /// Errors that the app may hear as they are: RFC 6749, 4.1.2.1, and OpenID Connect Core, 3.1.2.6.
+    /// The errors that the app gets unchanged: RFC 6749, 4.1.2.1, and OpenID Connect Core, 3.1.2.6.
     private static let knownErrors = [
         "access_denied", "invalid_request", "invalid_scope", "unauthorized_client", "server_error",
         "temporarily_unavailable", "login_required", "consent_required", "interaction_required",
@@ -98,9 +98,9 @@ struct OAuthCallbackEndpoint: AccountEndpoint {
 }
 
 extension CognitoAccounts {
-    /// A code of the gateway's own for a sign-in's result.
+    /// Creates an authorization code of the gateway for a sign-in's result.
     ///
-    /// - Returns: nil for a sign-in that has given a code before; its new tokens are ended then.
+    /// - Returns: nil for a sign-in that has issued a code before; its new tokens are revoked then.
     fileprivate func authorizationCode(
         for result: AuthenticationResult, _ signIn: SealedSignIn, _ hosted: HostedSignIn, _ request: AccountRequest
     ) async throws(Refusal) -> Secret? {
@@ -126,12 +126,12 @@ extension CognitoAccounts {
         return nil
     }
 
-    /// Ends a session at Cognito that nobody has a token of.
+    /// Ends a session at Cognito whose tokens nobody has.
     ///
-    /// - Parameter clientID: of the app client that the tokens are of; nil: the gateway's own.
+    /// - Parameter clientID: the app client of the tokens; nil: the gateway's own.
     func giveUp(_ result: AuthenticationResult, of clientID: String? = nil, _ request: AccountRequest) async {
         guard let refreshToken = result.refreshToken else { return }
-        // In a task of its own: the client's hanging up must not leave it half-done.
+        // A separate task: a client that disconnects must not interrupt the work.
         await Task { try? await revokeAtCognito(refreshToken, of: clientID, request) }.value
     }
 }

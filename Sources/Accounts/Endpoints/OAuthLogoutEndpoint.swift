@@ -7,7 +7,7 @@ extension AccountOperation {
     package static let oauthLogout = hosted("oauth-logout", .get, "logout", budget: .account)
 }
 
-/// `GET oauth/logout`: ends the browser's sign-in at Cognito's pages. The app's own session ends by `logout`.
+/// `GET oauth/logout`: ends the browser's sign-in on Cognito's pages. `logout` ends the app's own session.
 struct OAuthLogoutEndpoint: AccountEndpoint {
     static let operation = AccountOperation.oauthLogout
 

@@ -11,7 +11,8 @@ extension AccountOperation {
     package static let oauthToken = hosted("oauth-token", .post, "token")
 }
 
-/// `POST oauth/token`: tokens for a code, as `login` gives them. A form as RFC 6749 has it, or JSON with the same names.
+/// `POST oauth/token`: exchanges a code for tokens, in the response of `login`. The body is a form (RFC 6749), or JSON
+/// with the same names.
 struct OAuthTokenEndpoint: AccountEndpoint {
     static let operation = AccountOperation.oauthToken
 
@@ -26,7 +27,7 @@ struct OAuthTokenEndpoint: AccountEndpoint {
         let grantType = fields.requiredText("grant_type", atMost: 128)
         let unknownClient = Refusal(
             .invalidParameter, message: "The client_id is not known here.", reason: .account(.oauthClient))
-        // Every other refresh has become a request to `refresh`.
+        // Every other refresh was turned into a request for `refresh`.
         if grantType.hasSameBytes(as: "refresh_token") { throw unknownClient }
         if fields.errors.isEmpty, !grantType.hasSameBytes(as: "authorization_code") {
             throw Refusal(
@@ -65,7 +66,7 @@ struct OAuthTokenEndpoint: AccountEndpoint {
                         code: SignInContext.RedeemedCode(hash: hash, family: family)),
                     request)
             } catch {
-                // Somebody else may have used it since it was looked up.
+                // Another caller may have used the code since it was looked up.
                 guard error.reason == .account(.authorizationCodeReused), case .used(let family) = try await state()
                 else { throw error }
                 throw try await accounts.endSession(family, request)
@@ -73,13 +74,13 @@ struct OAuthTokenEndpoint: AccountEndpoint {
         }
     }
 
-    /// One refusal for everything that is wrong with a code.
+    /// Returns one refusal for every error in a code.
     static func invalid(_ reason: AccountError) -> Refusal {
         Refusal(.notAuthorized, message: "The code is not valid. Sign in again.", reason: .account(reason))
     }
 
-    /// The result of the sign-in that the code is for, if the app has proven that it began it. A wrong proof, or another
-    /// app client of the pool, uses the code up.
+    /// Returns the result of the code's sign-in, if the app has proven that it began the sign-in. A wrong proof, or
+    /// another app client of the pool, uses up the code.
     private func proven(
         _ text: [UInt8], _ hash: [UInt8], _ accounts: CognitoAccounts, _ request: AccountRequest
     ) async throws(Refusal) -> (result: AuthenticationResult, account: String) {
@@ -103,11 +104,11 @@ struct OAuthTokenEndpoint: AccountEndpoint {
             await accounts.giveUp(result, of: stored.clientID, request)
             throw Self.invalid(.invalidAuthorizationCode)
         }
-        // An address that the pool has not proven is not the user's: it may be somebody else's.
+        // An unverified address may be another user's.
         return (result, user.emailVerified ? user.email ?? user.username : user.username)
     }
 
-    /// RFC 7636, 4.1 and 4.6.
+    /// Checks the code verifier (RFC 7636, 4.1 and 4.6).
     private func isProof(of challenge: String) -> Bool {
         let text = verifier.exposeText()
         guard (43...128).contains(text.utf8.count),
@@ -118,7 +119,7 @@ struct OAuthTokenEndpoint: AccountEndpoint {
 }
 
 extension OAuthTokenEndpoint {
-    /// The request to `refresh` that a request with `grant_type=refresh_token` is; nil for any other, and for one that
+    /// Turns a request with `grant_type=refresh_token` into one for `refresh`; nil for any other, and for one that
     /// names another client. Naming none is allowed (RFC 6749, 6).
     static func asRefresh(_ request: AccountRequest, clientID: String) -> AccountRequest? {
         guard let object = try? request.oauthObject(),
@@ -134,7 +135,7 @@ extension OAuthTokenEndpoint {
 }
 
 extension AccountRequest {
-    /// The body's members: of a form, or of JSON.
+    /// Reads the members of the body, a form or JSON.
     fileprivate func oauthObject() throws(Refusal) -> JSONObject {
         let type = contentType.map { String(Substring($0.utf8.prefix { $0 != UInt8(ascii: ";") })).asciiLowercased }
         guard let type, type.begins(with: "application/x-www-form-urlencoded") else { return try jsonObject() }
@@ -146,7 +147,7 @@ extension AccountRequest {
             guard let text = String(validating: body, as: UTF8.self) else { throw OAuthParameterError() }
             let parameters = OAuthParameters(text)
             var object = try parameters.object(names)
-            // A form has no objects.
+            // A form contains no objects: the device is JSON text.
             if let device = try parameters.value("device_info", atMost: 4096) {
                 object["device_info"] = try JSON.parse(Array(device.utf8))
             }
@@ -160,10 +161,10 @@ extension AccountRequest {
 }
 
 extension CognitoAccounts {
-    /// Ends the session that was begun with a code which somebody shows again (RFC 6749, 4.1.2 and 10.5). It may be one
-    /// of another app client of the pool.
+    /// Ends the session that began with a code which is used again (RFC 6749, 4.1.2 and 10.5). The session may belong
+    /// to another app client of the pool.
     ///
-    /// - Returns: the refusal for whoever shows it.
+    /// - Returns: the refusal for the caller.
     fileprivate func endSession(_ family: [UInt8], _ request: AccountRequest) async throws(Refusal) -> Refusal {
         try await UnawaitedReuse.refuse(requestID: request.requestID, logger)
         let ended = try await withRecords(request) { try await sessions.end(family: family, originIDs: []) }

@@ -8,7 +8,7 @@ extension AccountOperation {
         "passkey-options", .post, "me/passkeys/options", bearer: .required, budget: .account)
 }
 
-/// `POST me/passkeys/options`: StartWebAuthnRegistration, the options for making a passkey.
+/// `POST me/passkeys/options`: StartWebAuthnRegistration, which returns the options for creating a passkey.
 struct PasskeyOptionsEndpoint: AccountEndpoint {
     static let operation = AccountOperation.passkeyOptions
 
@@ -30,7 +30,9 @@ struct PasskeyOptionsEndpoint: AccountEndpoint {
 }
 
 extension CognitoAccounts {
-    /// The caller; nobody where the pool's passkeys are not in use.
+    /// Returns the caller.
+    ///
+    /// - Throws: 404 if the settings do not offer passkeys.
     func passkeyCaller(_ request: AccountRequest) throws(Refusal) -> Caller {
         guard settings.choice.factors.contains(.passkey) else { throw .notFound() }
         return try caller(request)

@@ -8,11 +8,11 @@ extension AccountOperation {
         "passkeys", .get, "me/passkeys", bearer: .required, budget: .account)
 }
 
-/// `GET me/passkeys`: ListWebAuthnCredentials, to its last page.
+/// `GET me/passkeys`: ListWebAuthnCredentials, all pages.
 struct PasskeysEndpoint: AccountEndpoint {
     static let operation = AccountOperation.passkeys
 
-    /// Cognito gives 20 at once, and users at most 20 passkeys.
+    /// Cognito returns at most 20 at once, and users have at most 20 passkeys.
     private static let maximumPages = 5
 
     private let caller: Caller
@@ -36,7 +36,7 @@ struct PasskeysEndpoint: AccountEndpoint {
         return AccountAnswer(.ok, ["passkeys": .array(passkeys)], subject: caller.subject)
     }
 
-    /// A WebAuthnCredentialDescription under the API's names.
+    /// Converts a WebAuthnCredentialDescription to the API's names.
     private static func passkey(_ description: JSON) -> JSON? {
         guard let id = description["CredentialId"] else { return nil }
         return [
@@ -48,7 +48,7 @@ struct PasskeysEndpoint: AccountEndpoint {
         ]
     }
 
-    /// Cognito writes seconds since 1970, with or without a fraction.
+    /// Converts seconds since 1970, with or without a fraction.
     private static func createdAt(_ value: JSON?) -> JSON {
         guard let seconds = value?.numberValue?.numericDate, (0...253_402_300_799).contains(seconds) else {
             return .null

@@ -10,20 +10,20 @@ extension AccountOperation {
         "refresh", .post, budget: .refresh, effect: .refreshed, usualErrors: [.tokenRevoked, .tokenExpired])
 }
 
-/// `POST refresh`: exchanges what is in the token. Everyone who comes with one token at a time gets one answer.
-/// Whatever is wrong with the token, the client gets the same answer; the access log has the reason.
+/// `POST refresh`: exchanges the provider token in a sealed token. Concurrent requests with one token share one
+/// exchange. Every error of the token gets the same response; the access log has the reason.
 struct RefreshEndpoint: AccountEndpoint {
     static let operation = AccountOperation.refresh
 
     private enum Shown: Sendable {
         case sealed(SealedRefreshToken)
-        /// One of Cognito's own, which is to become a sealed one.
+        /// A provider token, to be turned into a sealed one.
         case foreign(ShownRefreshToken)
     }
 
     private let refreshToken: Secret
     private let shown: Shown
-    /// The device that shows it, as it says itself.
+    /// The client's device, as the client claims.
     private let deviceID: String?
     private let metadata: JSON?
 
@@ -63,8 +63,8 @@ struct RefreshEndpoint: AccountEndpoint {
         case .foreign(let foreign): try await check(foreign, accounts, request, &admission.call)
         case .sealed(let sealed): try await accounts.requireDevice(deviceID, of: sealed, request)
         }
-        // One token is exchanged once: the metadata of the request that does it count. The device counts for
-        // tokens that are given once more.
+        // One token is exchanged once, with the metadata of the request that begins the exchange. The device is part of
+        // the key because a repeated exchange depends on it.
         let key = SHA256.hash(refreshToken.expose() + Array("\n\(deviceID ?? "")".utf8))
         let outcome = await accounts.flights.outcome(for: key) {
             do throws(Refusal) {
@@ -93,7 +93,7 @@ struct RefreshEndpoint: AccountEndpoint {
             .ok, answer, subject: session.subject, outcome: session.isGivenAgain ? .givenAgain : .succeeded)
     }
 
-    /// A token that was shown before is of a session by now, which may be bound to a device.
+    /// Checks the device of a provider token that was exchanged before: its session may be bound to one.
     private func check(
         _ foreign: ShownRefreshToken, _ accounts: CognitoAccounts, _ request: AccountRequest, _ call: inout AccountCall
     ) async throws(Refusal) {
@@ -106,9 +106,9 @@ struct RefreshEndpoint: AccountEndpoint {
 }
 
 extension CognitoAccounts {
-    /// Nil for a text that does not open.
+    /// Unseals a refresh token; nil if it cannot be unsealed.
     ///
-    /// - Throws: 503 for one that another gateway may have sealed, with a key that this one could not read yet.
+    /// - Throws: 503 if another gateway may have sealed it with a key that this one does not have yet.
     func sealedToken(in text: Secret) throws(Refusal) -> SealedRefreshToken? {
         do {
             return try SealedRefreshToken(opening: text, with: sealingKeys, poolID: settings.poolID)
@@ -118,8 +118,8 @@ extension CognitoAccounts {
         }
     }
 
-    /// - Parameter clientID: as the app names it; nil: it names none.
-    /// - Throws: 401 where no such tokens are taken over.
+    /// - Parameter clientID: the client that the app names; nil if it names none.
+    /// - Throws: 401 if no such tokens are taken over.
     fileprivate func foreignToken(in text: Secret, of clientID: String?) throws(Refusal) -> ShownRefreshToken {
         guard let takeover = settings.sessionTakeover, var foreign = ShownRefreshToken(text),
             clientID?.isOne(of: takeover.clientIDs) != false
@@ -128,8 +128,10 @@ extension CognitoAccounts {
         return foreign
     }
 
-    /// - Throws: 401 for another device than the session's. A token that was exchanged before is reuse there: whoever has
-    ///   it has not got it with the session.
+    /// Checks the device of a session.
+    ///
+    /// - Throws: 401 for another device than the session's. On another device, a token that was exchanged before counts
+    ///   as reuse: that device did not get it with the session.
     fileprivate func requireDevice(
         _ deviceID: String?, of sealed: SealedRefreshToken, _ request: AccountRequest
     ) async throws(Refusal) {

@@ -55,21 +55,22 @@ struct RegisterEndpoint: AccountEndpoint {
         if accounts.settings.concealsExistingUsers, !isConfirmed {
             return concealedRegistration(username, accounts, subject: id)
         }
-        // A user whom the pool itself confirms gets no code, and of a pool that proves no addresses nobody does.
+        // A user whom the pool confirms at once gets no code; neither does any user of a pool that verifies no
+        // addresses.
         let hasDelivery = output["CodeDeliveryDetails"] != nil
         let delivery = hasDelivery ? CodeDelivery(output, account: name.address).json : .null
         let body: JSONObject = ["user_id": .string(id), "confirmed": .bool(isConfirmed), "delivery": delivery]
         return AccountAnswer(.created, adding(username, accounts, to: body), subject: id)
     }
 
-    /// Those that a code may go to, other than the name that the call is counted by.
+    /// The addresses that a code may be sent to, other than the name that the call is counted by.
     private var addresses: [String] {
         (name.attributes + attributes).filter { $0.name.isOne(of: ["email", "phone_number"]) }.map(\.value)
             .filter { !$0.foldedCase.hasSameBytes(as: name.account.foldedCase) }
     }
 
-    /// The answer for an address that is free and for one that is taken. It has nothing of Cognito's in it: neither the
-    /// new user's id, which a made-up one would not be like, nor where the code went.
+    /// Returns the same response for a free and a taken address. It has nothing of Cognito's: neither the new user's
+    /// ID, which an invented one would not resemble, nor the code's destination.
     private func concealedRegistration(
         _ username: String, _ accounts: CognitoAccounts, subject: String?
     ) -> AccountAnswer {
@@ -78,7 +79,7 @@ struct RegisterEndpoint: AccountEndpoint {
         return AccountAnswer(.created, adding(username, accounts, to: body), subject: subject)
     }
 
-    /// The user name is in the response where it is another than the name to sign in with.
+    /// Adds the user name if it differs from the name to sign in with.
     private func adding(_ username: String, _ accounts: CognitoAccounts, to body: JSONObject) -> JSONObject {
         var body = body
         if accounts.settings.registrationName != .signInName { body["username"] = .string(username) }
@@ -87,11 +88,11 @@ struct RegisterEndpoint: AccountEndpoint {
 }
 
 extension CognitoError {
-    /// Whether SignUp gives it for taken addresses only, or for free ones only.
+    /// Whether SignUp reports the error only for taken addresses, or only for free ones.
     fileprivate var tellsWhetherRegistered: Bool {
         switch kind {
         case .usernameExists: true
-        // The trigger before a registration is the pool's own check of it, whose refusal the user must see.
+        // The PreSignUp trigger is the pool's own check, and the user must see its refusal.
         case .rejectedByTrigger: !TriggerRefusal(self).trigger.hasSameBytes(as: "PreSignUp")
         default: isOfMessage
         }

@@ -3,14 +3,14 @@ internal import Pipeline
 
 /// The names in a registration: the user name for Cognito, and the addresses that are attributes.
 struct RegisteredName: Sendable {
-    /// Nil where the gateway makes one.
+    /// nil if the gateway generates the user name.
     var username: AccountName?
     var attributes: [UserAttribute] = []
 
-    /// The name that limits and the audit log know the account by: one that the caller has chosen.
+    /// The name that limits and the audit log use for the account: one that the caller has chosen.
     var account: String { username?.text ?? attributes.first?.value ?? "" }
 
-    /// The address that a code goes to, as far as the request says.
+    /// The address that a code is sent to, if the request has one.
     var address: String { attributes.first?.value ?? account }
 
     init(_ fields: inout RequestFields, _ settings: CognitoSignInSettings) {
@@ -28,14 +28,14 @@ struct RegisteredName: Sendable {
             if attributes.isEmpty { fields.note("email", "is required, or phone_number") }
         }
         guard let username, username.field == .username else { return }
-        // Every call after this one would take it for another kind of name, or for nobody's.
+        // All later calls would treat such a name as another kind of name, or as unknown.
         let kind = AccountNameKind(username.text)
         guard kind.map(settings.acceptedNames.contains) != true else { return }
         switch kind {
         case .email: fields.note("username", "must not be an e-mail address")
         case .phoneNumber: fields.note("username", "must not be a telephone number")
         case nil: fields.note("username", "must not be a UUID")
-        // The settings accept no user names, and the client's fault is another one.
+        // The settings do not accept user names: the request has another error.
         case .username: break
         }
     }

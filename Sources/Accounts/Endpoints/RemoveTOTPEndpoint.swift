@@ -6,7 +6,7 @@ extension AccountOperation {
         "remove-totp", .delete, "mfa/totp", bearer: .required, budget: .account, effect: .secondFactorsChanged)
 }
 
-/// `DELETE mfa/totp`: no code of an authenticator app is asked for any more.
+/// `DELETE mfa/totp`: disables the authenticator app as a second factor.
 struct RemoveTOTPEndpoint: AccountEndpoint {
     static let operation = AccountOperation.removeTOTP
 

@@ -9,7 +9,7 @@ extension AccountOperation {
         "set-mfa", .patch, "mfa", bearer: .required, budget: .account, effect: .secondFactorsChanged)
 }
 
-/// `GET mfa`: the second factors that are asked for at sign-in, and those that could be.
+/// `GET mfa`: the enabled second factors, and those that can be enabled.
 struct SecondFactorsEndpoint: AccountEndpoint {
     static let operation = AccountOperation.secondFactors
 
@@ -26,13 +26,13 @@ struct SecondFactorsEndpoint: AccountEndpoint {
     }
 }
 
-/// `PATCH mfa`: these factors from now on, and no others. An authenticator app is set up by `mfa/totp` first.
+/// `PATCH mfa`: sets the second factors; all others are disabled. An authenticator app is set up by `mfa/totp` first.
 struct SetSecondFactorsEndpoint: AccountEndpoint {
     static let operation = AccountOperation.setSecondFactors
 
-    /// Nil: those that are enabled.
+    /// nil: the enabled factors do not change.
     private let enabled: Set<SecondFactor>?
-    /// Nil: the one that is preferred, if it stays enabled.
+    /// nil: the preferred factor does not change, if it stays enabled.
     private let preferred: SecondFactor??
     private let caller: Caller
 

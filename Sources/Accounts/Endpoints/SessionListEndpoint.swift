@@ -6,7 +6,7 @@ extension AccountOperation {
     static let sessions = AccountOperation("sessions", .get, "me/sessions", bearer: .required, budget: .account)
 }
 
-/// `GET me/sessions`: where the user is signed in.
+/// `GET me/sessions`: the user's open sessions.
 struct SessionListEndpoint: AccountEndpoint {
     static let operation = AccountOperation.sessions
 

@@ -8,7 +8,7 @@ extension AccountOperation {
         "set-up-totp", .post, "mfa/totp", bearer: .required, budget: .account)
 }
 
-/// `POST mfa/totp`: a new key for the user's authenticator app, good once its first code is verified.
+/// `POST mfa/totp`: a new key for the user's authenticator app, which is valid once its first code is verified.
 struct SetUpTOTPEndpoint: AccountEndpoint {
     static let operation = AccountOperation.setUpTOTP
 

@@ -9,7 +9,7 @@ extension AccountOperation {
         effect: .userChanged)
 }
 
-/// `PATCH me`: UpdateUserAttributes, then the user as it is now.
+/// `PATCH me`: UpdateUserAttributes; returns the updated user.
 struct UpdateMeEndpoint: AccountEndpoint {
     static let operation = AccountOperation.updateMe
 
@@ -20,7 +20,7 @@ struct UpdateMeEndpoint: AccountEndpoint {
     init(_ request: AccountRequest, _ accounts: CognitoAccounts, _ call: inout AccountCall) throws(Refusal) {
         var fields = try request.fields()
         attributes = fields.attributes(accounts.settings.writableAttributes)
-        // An address counts once it is proven, and whoever changes one proves to be the user first.
+        // A changed address must be verified, and the user must prove their identity before the change.
         fields.refuse("email", "is changed by POST me/email")
         fields.refuse("phone_number", "is changed by POST me/phone, and removed as one of the attributes")
         metadata = fields.clientMetadata(accounts.settings.choice.metadataKeys)

@@ -10,7 +10,7 @@ extension AccountOperation {
         effect: .secondFactorsChanged)
 }
 
-/// `POST mfa/totp/verify`: the authenticator app's first code; from now on one is asked for at sign-in.
+/// `POST mfa/totp/verify`: verifies the authenticator app's first code; a code is then required at sign-in.
 struct VerifyTOTPEndpoint: AccountEndpoint {
     static let operation = AccountOperation.verifyTOTP
 

@@ -2,26 +2,26 @@ package import Encoding
 package import HTTPTypes
 package import Pipeline
 
-/// The whole answer of an account endpoint. The body can hold tokens: it is never to be logged.
+/// The complete response of an account endpoint. The body can contain tokens: it must never be logged.
 package struct AccountAnswer: Sendable {
     package var status: HTTPResponse.Status
-    /// All headers but `Content-Length` and `X-Request-Id`, which are the listener's.
+    /// All headers except `Content-Length` and `X-Request-Id`, which the listener sets.
     package var headers: HTTPFields
     package var body: [UInt8]
-    /// Why the request was denied, for the access log; `nil` for a success.
+    /// The reason of a denial, for the access log; nil for a success.
     package var reason: Reason?
-    /// The user's `sub` where it is known, for the access log's hash of it.
+    /// The user's `sub`, for the access log's hash of it; nil if it is unknown.
     package var subject: String?
     package var outcome: AccountOutcome
-    /// Set where this is no answer, and the request goes on to a backend.
+    /// Set if the request is forwarded to a backend, and this is not a response; nil otherwise.
     package var forwarding: SignInForwarding?
-    /// Makes the body of an answer that shows a user; nil for all others.
+    /// Creates the body of a response that shows a user; nil for all others.
     var bodyShowing: (@Sendable (_ user: JSONObject) -> JSONObject)?
-    /// As ``AccountReply/finish()``; nil where there is nothing left to do.
+    /// As ``AccountReply/finish()``; nil if there is no last step.
     package var lastStep: (@Sendable () async throws(Refusal) -> Void)?
-    /// As ``AccountReply/takeBack()``; nil where no session has begun.
+    /// As ``AccountReply/takeBack()``; nil if no session has begun.
     package var sessionEnd: (@Sendable () async -> Void)?
-    /// A call whose answer takes the place of this one, made once this one has ended.
+    /// A call whose response replaces this one, made once this call has ended; nil if there is none.
     var next: (@Sendable () async throws(Refusal) -> AccountAnswer)?
 }
 
@@ -34,15 +34,15 @@ extension AccountAnswer: AccountReply {
     package func finish() async throws(Refusal) { try await lastStep?() }
 }
 
-/// As whose a sign-in goes on to the backend that keeps the users.
+/// The identity with which a sign-in is forwarded to the backend that stores the users.
 package enum SignInForwarding: Sendable {
     case verified(VerifiedToken)
-    /// As nobody's.
+    /// No identity.
     case unverified
 }
 
 extension AccountAnswer {
-    /// No answer of the gateway's own: the request goes on to the backend.
+    /// Creates the result of a request that is forwarded to the backend, which has no response of the gateway's own.
     package init(forwarding: SignInForwarding) {
         self.init(status: .ok, headers: [:], body: [], reason: nil, subject: nil, outcome: .succeeded)
         self.forwarding = forwarding
@@ -50,7 +50,7 @@ extension AccountAnswer {
         (subject, outcome) = (token.subject, .forwarded)
     }
 
-    /// A success, or a question. Answers can hold tokens: nothing between the gateway and the client may keep them.
+    /// Creates a success or a challenge. Responses can contain tokens: no intermediary may store them.
     package init(
         _ status: HTTPResponse.Status, _ body: JSONObject, subject: String? = nil,
         outcome: AccountOutcome = .succeeded
@@ -60,9 +60,9 @@ extension AccountAnswer {
             body: body.encoded(), reason: nil, subject: subject, outcome: outcome)
     }
 
-    /// A success whose body shows a user.
+    /// Creates a success whose body shows a user.
     ///
-    /// - Parameter body: the whole body with a user.
+    /// - Parameter body: returns the whole body for a user.
     package static func showing(
         _ user: JSONObject, subject: String, outcome: AccountOutcome,
         in body: @escaping @Sendable (_ user: JSONObject) -> JSONObject = { $0 }
@@ -72,7 +72,7 @@ extension AccountAnswer {
         return answer
     }
 
-    /// 204: done, and nothing to say.
+    /// Returns a success without content, 204.
     package static func done(subject: String? = nil) -> AccountAnswer {
         AccountAnswer(
             status: .noContent, headers: [.cacheControl: "no-store"], body: [], reason: nil, subject: subject,
@@ -87,7 +87,7 @@ extension AccountAnswer {
     }
 }
 
-// A body can hold tokens, so the type does not print its own.
+// A body can contain tokens, so the description omits it.
 extension AccountAnswer: CustomStringConvertible, CustomReflectable {
     package var description: String { "AccountAnswer(\(status.code), \(reason?.code ?? "ok"))" }
     package var customMirror: Mirror {

@@ -1,50 +1,51 @@
 internal import Encoding
 package import Pipeline
 
-/// An account call as limits and audit see it: what is known of it before Cognito is asked. It holds no secret.
+/// An account call as limits and audit see it: the facts known before Cognito is called. It contains no secret.
 package struct AccountCall: Sendable {
-    /// The way by which a call came.
+    /// The API through which a call came.
     package enum Origin: Sendable {
-        /// To an endpoint of the gateway's own.
+        /// An endpoint of the gateway's own.
         case endpoint(AccountOperation)
-        /// As an app's call of this operation of Cognito's.
+        /// An app's call of this Cognito operation.
         case direct(String?)
     }
 
     package let origin: Origin
-    /// The operation whose limits and effects it has: the endpoint's, or the one that comes nearest to what it does.
+    /// The operation whose limits and effects apply: the endpoint's, or the closest one.
     package var operation: AccountOperation
-    /// How the user proves who they are, at a sign-in; nil for all other calls.
+    /// The user's authentication method, for a sign-in; nil for all other calls.
     package var method: SignInMethod?
     /// The user pool's id; the `iss` of the gateway's sessions.
     package var poolID: String
-    /// Whom the client says the account belongs to, as it was typed: an e-mail address, as a rule. Nothing is proven by
-    /// it. At `challenge` it is what the sign-in began with.
+    /// The account that the client names, as typed: usually an e-mail address. It proves nothing. At `challenge`, it is
+    /// the name that the sign-in began with.
     package var account: String?
-    /// The user's `sub`: at `refresh` and with a bearer token before, at a sign-in only after it.
+    /// The user's `sub`. It is known before the call at `refresh` and with a bearer token, and only afterwards at a
+    /// sign-in.
     package var subject: String?
-    /// The current password that a call has to prove besides a token; nil for all others.
+    /// The current password that a call must prove besides a token; nil for all others.
     var guess: PasswordGuess?
-    /// The session that it is of, where a token of one was shown that is, or was, good.
+    /// The session of the call's token; nil unless that token is, or was, valid.
     package var session: CalledSession?
-    /// A digest of a refresh token of Cognito's own. Its owner is known only when Cognito has accepted it.
+    /// A digest of a provider refresh token. Its owner is known only once Cognito has accepted it.
     package var tokenDigest: String?
     /// The app's description of its device; for `refresh`, the device that the session was bound to.
     package var device: DeviceInfo?
-    /// Apple's guess whether there is a person behind a new account, where it makes one.
+    /// Apple's estimate whether a new account belongs to a person; nil if Apple makes none.
     package var realUserStatus: String?
-    /// The pool's own key for the device whose token the client has shown; nil without one that this gateway gave to
-    /// this account.
+    /// The pool's key of the device whose token the client has sent; nil without a token that this gateway has issued
+    /// for this account.
     var provenDevice: String?
-    /// Digests of a direct sign-in step whose owner the gateway does not know: only the client says that it is
-    /// ``account``'s. Nil for all other calls.
+    /// Digests of a direct sign-in step of an unknown account: only the client claims that it is ``account``'s. nil for
+    /// all other calls.
     var unknownStep: [String]?
-    /// Whether it is a message of a call that counts as well: it counts for its account alone.
+    /// Whether this is an additional message of a call that is itself counted: it counts only for its own account.
     var isFurtherMessage = false
-    /// Whether the answer to a challenge was wrong, though the outcome does not say so: a pool's own challenge is asked
-    /// again then, or its trigger fails.
+    /// Whether the response to a challenge was wrong although the outcome does not show it: a custom challenge is then
+    /// issued again, or its trigger fails.
     var wasAnsweredWrong = false
-    /// As the gateway trusts it: an IPv4 or IPv6 literal.
+    /// The address that the gateway trusts: an IPv4 or IPv6 literal.
     package var clientAddress: String
     package var userAgent: String?
     package var requestID: String
@@ -68,9 +69,9 @@ package struct AccountCall: Sendable {
         requestID = request.requestID
     }
 
-    /// A direct call before it is read.
+    /// Creates a direct call before it is parsed.
     ///
-    /// - Parameter operation: the one that comes nearest.
+    /// - Parameter operation: the closest one.
     init(_ request: DirectCognitoRequest, as operation: AccountOperation, poolID: String) {
         self.operation = operation
         origin = .direct(request.call.operation)

@@ -1,18 +1,19 @@
 package import Pipeline
 
-/// An endpoint of the account API: everything that the gateway knows of it is in its file. A value is one call of it,
-/// its body read and what the client holds for the gateway opened.
+/// An endpoint of the account API, defined in its own file. A value is one call of it, with the body parsed and the
+/// client's sealed values unsealed.
 package protocol AccountEndpoint<Service>: Sendable {
     associatedtype Service: Sendable
 
     static var operation: AccountOperation { get }
 
-    /// Reads a request, and notes in `call` whom it is about.
+    /// Parses a request, and adds to `call` the account it is about.
     ///
-    /// - Throws: 400, 413 or 422, as the body is; 401 for what does not open. Nobody has been asked by then.
+    /// - Throws: 400, 413 or 422 for the body; 401 for a value that cannot be unsealed. No other system has been called
+    ///   by then.
     init(_ request: AccountRequest, _ service: Service, _ call: inout AccountCall) throws(Refusal)
 
-    /// Does what the call asks for, once it is admitted.
+    /// Carries out the call once it is admitted.
     func perform(
         _ service: Service, _ request: AccountRequest, _ admission: inout Admission
     ) async throws(Refusal) -> AccountAnswer
@@ -22,7 +23,7 @@ package protocol AccountEndpoint<Service>: Sendable {
 package typealias AccountEndpoints<Service: Sendable> = [AccountOperation: any AccountEndpoint<Service>.Type]
 
 extension AccountFlow {
-    /// Takes a request through the endpoint that its operation names.
+    /// Handles a request with the endpoint of its operation.
     ///
     /// - Parameter poolID: as ``AccountCall/poolID``.
     package func answer<Service>(

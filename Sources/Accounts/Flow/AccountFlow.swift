@@ -3,12 +3,12 @@ internal import HTTPTypes
 package import Pipeline
 
 extension AccountOperation {
-    /// The message of a sign-in with a code, which is counted as other messages are. No endpoint has it.
+    /// The code message of a sign-in, which is counted like other messages. It has no endpoint.
     static let signInCode = AccountOperation("sign-in-code", .post, budget: .messages)
 }
 
-/// The one way of every account call, be it a call of an endpoint here or of Cognito's that is carried out for an app:
-/// read, admitted, performed, ended.
+/// The steps of every account call, whether of an endpoint here or of a Cognito operation carried out for an app:
+/// prepare, admit, perform, end.
 package struct AccountFlow: Sendable {
     let accountGuard: any AccountGuard
 
@@ -16,11 +16,12 @@ package struct AccountFlow: Sendable {
         self.accountGuard = accountGuard
     }
 
+    /// Runs a call through all steps.
+    ///
     /// - Parameters:
-    ///   - call: what is known of it without its body.
-    ///   - prepare: reads the body and opens what the client holds for the gateway, and adds to the call whom it is
-    ///     about.
-    ///   - perform: does what it asks for.
+    ///   - call: the facts known without the body.
+    ///   - prepare: parses the body, unseals the client's values, and adds to the call the account it is about.
+    ///   - perform: carries out the call.
     /// - Throws: the refusal of any of these, or of the guard.
     package func run<Prepared, Reply: AccountReply>(
         _ call: AccountCall, prepare: (inout AccountCall) async throws(Reply.Failure) -> Prepared,
@@ -33,14 +34,14 @@ package struct AccountFlow: Sendable {
         } catch {
             prepared = .failure(error)
         }
-        // A call that cannot be read counts as well: it costs about as much, and who shows a token that is none may be
-        // trying some out.
+        // A call that cannot be read counts as well: it costs about as much, and a caller with invalid tokens may be
+        // guessing.
         var admission = try await admit(call, Reply.Failure.self)
         var reply: Reply
         do throws(Reply.Failure) {
             reply = try await perform(prepared.get(), &admission)
         } catch {
-            // The refusal stands, whatever the guard says to it.
+            // The refusal stands, whatever the guard's result.
             try? await accountGuard.end(admission, error.outcome)
             throw error
         }
@@ -58,8 +59,8 @@ package struct AccountFlow: Sendable {
 
     /// Counts a message of a sign-in in the budget of messages, before it is known whether one will be sent.
     ///
-    /// - Parameter isForNewAddress: whether the call names the address. Then the device that the user has signed in from
-    ///   does not count: it would give its user more messages to anybody.
+    /// - Parameter isForNewAddress: whether the call names the address. The user's known device then does not count:
+    ///   its own budget would allow more messages to any address.
     func countMessage(_ call: AccountCall, isForNewAddress: Bool = false) async throws(Refusal) {
         var message = call
         message.operation = .signInCode
@@ -68,7 +69,7 @@ package struct AccountFlow: Sendable {
         try await accountGuard.end(admission, .succeeded)
     }
 
-    /// Counts a message to an address that a call names beside its account, for this address alone.
+    /// Counts a message to an address that a call names besides its account, for this address only.
     func countMessage(to address: String, _ call: AccountCall) async throws(Refusal) {
         var message = call
         (message.account, message.isFurtherMessage) = (address, true)
@@ -88,18 +89,19 @@ package struct AccountFlow: Sendable {
     }
 }
 
-/// The result of an account call that was performed: an answer, with the steps that depend on whether it counts.
+/// The result of an account call that was performed: a response, with the steps that depend on whether it counts.
 package protocol AccountReply: Sendable {
     associatedtype Failure: AccountFailure
 
     var outcome: AccountOutcome { get }
-    /// The user's `sub`, where the call has shown it.
+    /// The user's `sub`; nil if the call has not shown it.
     var subject: String? { get }
-    /// Puts this user in place of the one in the reply, if there is one.
+    /// Replaces the user in the reply by this one, if it shows one.
     mutating func show(_ user: JSONObject)
-    /// Ends the session that a sign-in has begun: the guard lets it not count, and nobody is to have a token of it.
+    /// Ends the session that a sign-in has begun, because the guard has refused it. Nobody may get a token of it.
     func takeBack() async
-    /// The last step, once the guard has let it count: ends the token by which the call can be repeated until then.
+    /// Carries out the last step, once the guard has accepted the call: ends the token with which the call could be
+    /// repeated until then.
     func finish() async throws(Failure)
 }
 
@@ -107,9 +109,9 @@ extension AccountReply {
     package mutating func show(_ user: JSONObject) {}
 }
 
-/// A refusal in the form of the API that was called.
+/// A refusal in the format of the called API.
 package protocol AccountFailure: Error {
-    /// The guard's refusal in this form.
+    /// Creates the failure for a refusal by the guard.
     init(_ refusal: Refusal)
 
     var outcome: AccountOutcome { get }

@@ -1,9 +1,9 @@
 internal import Encoding
 internal import Pipeline
 
-/// The name that a call gives an account, and the field that held it.
+/// The name by which a call identifies an account, and the field that contained it.
 package struct AccountName: Sendable {
-    /// The fields that can hold one.
+    /// The fields for such names.
     package enum Field: String, Sendable, CaseIterable {
         case email
         case phoneNumber = "phone_number"
@@ -15,13 +15,13 @@ package struct AccountName: Sendable {
 }
 
 extension RequestFields {
-    /// The name of a call's account: one of the fields `email`, `phone_number` and `username`.
+    /// Reads the name of a call's account from one of the fields `email`, `phone_number` and `username`.
     ///
-    /// `email` takes every kind of name, as it did before there were others. A user name is brought to normalization
-    /// form C, so that one name has one spelling.
+    /// `email` accepts every kind of name, as it did before the other fields existed. A user name is normalized to form
+    /// C, so that one name has one spelling.
     ///
     /// - Parameters:
-    ///   - fields: those that may be given beside `email`.
+    ///   - fields: the fields that are accepted besides `email`.
     ///   - grammar: of the field `email`.
     mutating func accountName(_ fields: [AccountName.Field], _ grammar: Grammar = .address) -> AccountName {
         let offered = [.email] + fields.filter { $0 != .email }
@@ -50,7 +50,7 @@ extension RequestFields {
 }
 
 extension CognitoSignInSettings {
-    /// The fields for names that users may sign in with.
+    /// The fields for the names that users may sign in with.
     var nameFields: [AccountName.Field] {
         AccountName.Field.allCases.filter { field in
             switch field {
@@ -61,7 +61,7 @@ extension CognitoSignInSettings {
         }
     }
 
-    /// The fields for names of accounts that may not be confirmed yet: also the user name that a registration gave.
+    /// The fields for names of accounts that may be unconfirmed: also the user name that a registration has returned.
     var registeredNameFields: [AccountName.Field] {
         registrationName == .generated ? nameFields.filter { $0 != .username } + [.username] : nameFields
     }

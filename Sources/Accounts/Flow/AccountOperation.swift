@@ -1,31 +1,31 @@
 package import HTTPTypes
 package import Pipeline
 
-/// A kind of account call: its place in the API, and what limits, audit and metrics make of it. Each endpoint defines
+/// A kind of account call: its place in the API, and its treatment in limits, audit and metrics. Each endpoint defines
 /// its own.
 package struct AccountOperation: Sendable {
-    /// In logs.
+    /// The name in logs.
     package let name: String
     package let method: HTTPRequest.Method
-    /// Behind the prefix, without a slash at the beginning. A last segment `*` stands for any one, which the request has
-    /// as ``AccountRequest/segment``.
+    /// The path after the prefix, without a leading slash. A last segment `*` matches any one, which becomes
+    /// ``AccountRequest/segment``.
     package let path: String
     package let bearer: Bearer
     let budget: AccountBudget
     let effect: Effect
-    /// Whether a wrong password or second factor in it counts towards the account's lock.
+    /// Whether a wrong password or second factor in it counts towards the lock of the account.
     private(set) var countsGuesses: Bool
-    /// Cognito's errors that tell of nothing but what users do; metrics have them from the start.
+    /// Cognito's errors that come from users' mistakes alone; metrics export them from the start.
     let usualErrors: [CognitoErrorKind]
-    /// The operation that metrics count it as.
+    /// The operation under which metrics count it.
     let metricsName: String
-    /// Whether it is of sign-in on hosted pages, and there only where that is on. Such requests have a query and
-    /// cookies.
+    /// Whether it belongs to sign-in on hosted pages, and exists only if that is enabled. Such requests have a query
+    /// and cookies.
     package var isHosted = false
 
     /// - Parameters:
-    ///   - path: nil where it is the name.
-    ///   - metricsName: nil where it is the name.
+    ///   - path: nil if it equals the name.
+    ///   - metricsName: nil if it equals the name.
     package init(
         _ name: String, _ method: HTTPRequest.Method, _ path: String? = nil, bearer: Bearer = .ignored,
         budget: AccountBudget, effect: Effect = .none, metricsName: String? = nil
@@ -48,7 +48,7 @@ package struct AccountOperation: Sendable {
         self.metricsName = metricsName ?? name
     }
 
-    /// The same, for a call that asks a signed-in user for the password.
+    /// The same operation, for a call that requires the password of a signed-in user.
     var askingPassword: AccountOperation {
         var operation = self
         operation.countsGuesses = true
@@ -57,13 +57,13 @@ package struct AccountOperation: Sendable {
 
     /// The pipeline's treatment of a token before an operation.
     package enum Bearer: Sendable {
-        /// None is looked at: a stale one that an app still sends must not keep its user from signing in.
+        /// No token is checked: a stale one that an app still sends must not prevent a sign-in.
         case ignored
-        /// There must be a valid one.
+        /// A valid token is required.
         case required
-        /// One that is there must be valid, or have been: who has been signed out already may sign out.
+        /// A token, if present, must be valid, or have been valid: a user who is signed out already may sign out.
         case orEnded
-        /// There must be one, which may have expired: the endpoint judges it.
+        /// A token is required and may have expired: the endpoint decides.
         case judged
     }
 

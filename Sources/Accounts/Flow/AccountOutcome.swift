@@ -4,18 +4,18 @@ package import Pipeline
 package enum AccountOutcome: Sendable {
     /// Done, without a sign-in.
     case succeeded
-    /// A refresh whose token was exchanged before, and whose successor nobody has used: the client has that once more.
+    /// A refresh whose token was exchanged before: the client gets the unused successor again.
     case givenAgain
     /// Done, without a sign-in. The response shows the user, maybe after a change.
     case shown(AccountUser)
-    /// Done, without a sign-in: the user is another now, whom the response does not show.
+    /// Done, without a sign-in. The user has changed; the response does not show the user.
     case changed(AccountUser)
-    /// The user has new tokens: by `login`, or by `challenge`.
+    /// The user has new tokens from `login` or `challenge`.
     case signedIn(AccountUser)
-    /// The user has proven who they are, and the sign-in is on its way to the backend that keeps the users.
+    /// The user's identity is proven, and the sign-in is forwarded to the backend that stores the users.
     case forwarded
-    /// Cognito wants an answer first: the challenge's name.
+    /// Cognito requires the response to a challenge first: the challenge's name.
     case challenged(String)
-    /// The answer's error, and the reason, which says more than the client hears.
+    /// The response's error, and the reason, which is more detailed than the client's message.
     case refused(GatewayError, reason: Reason)
 }

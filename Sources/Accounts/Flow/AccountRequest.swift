@@ -1,23 +1,23 @@
 package import Cryptography
 package import Pipeline
 
-/// A request to an account endpoint, its body read in full.
+/// A request to an account endpoint, with its complete body.
 package struct AccountRequest: Sendable {
     package var operation: AccountOperation
-    /// The path segment that the `*` of the operation's path stands for, decoded; nil for a path without one.
+    /// The decoded path segment that the `*` of the operation's path matches; nil for a path without one.
     package var segment: String?
     package var body: [UInt8]
     package var contentType: String?
-    /// The access token that the pipeline has verified; what it says is in `identity`.
+    /// The access token that the pipeline has verified; its claims are in `identity`.
     package var bearer: Secret?
     package var identity: VerifiedToken?
-    /// The access token that was sent where it was valid once.
+    /// The request's access token if it was valid once; nil otherwise.
     package var endedToken: EndedToken?
     package var requestID: String
-    /// The address of the client as the gateway trusts it: an IPv4 or IPv6 literal.
+    /// The client's address that the gateway trusts: an IPv4 or IPv6 literal.
     package var clientAddress: String
     package var userAgent: String?
-    /// The target's query as it came, without its question mark.
+    /// The target's query as received, without the question mark.
     package var query = ""
     package var cookies: CookiePairs?
 
@@ -40,7 +40,7 @@ package struct AccountRequest: Sendable {
     }
 }
 
-// A body holds passwords and tokens, so the type does not print its own.
+// A body contains passwords and tokens, so the description omits it.
 
 extension AccountRequest: CustomStringConvertible, CustomReflectable {
     package var description: String { "AccountRequest(\(operation.name), \(requestID))" }

@@ -1,9 +1,9 @@
 package import Encoding
 internal import Pipeline
 
-/// The app's description of the device that it runs on. Nothing of it is proven.
+/// The app's description of its device. None of it is proven.
 package struct DeviceInfo: Sendable, Equatable {
-    /// Binds the session; nil for a description that does not tell one device from another.
+    /// The ID that the session is bound to; nil if the description does not identify the device.
     @Exact package var deviceID: String?
     @Exact package var platform: String?
     @Exact package var osVersion: String?
@@ -29,19 +29,19 @@ package struct DeviceInfo: Sendable, Equatable {
         timezone = fields.description(DeviceInfoNames.timezone)
     }
 
-    /// Whether nothing of it is known.
+    /// Whether the description has no member.
     var isEmpty: Bool { self == DeviceInfo(deviceID: nil) }
 }
 
 extension DeviceInfo {
-    /// The description of the device of a direct call: only the key under which the pool tracks it is known.
+    /// Creates the description for a direct call: only the pool's key of the device is known.
     init(directDevice key: String) {
         self.init(deviceID: key.cut(toBytes: 256), platform: "cognito")
     }
 }
 
 extension DeviceInfo? {
-    /// The description with the id of the device that the sign-in or session is of, where it names none itself.
+    /// Returns the description with the device ID of the sign-in or session, if it names none itself.
     func bound(to deviceID: String?) -> DeviceInfo? {
         guard let deviceID else { return self }
         var device = self ?? DeviceInfo(deviceID: deviceID)
@@ -50,11 +50,11 @@ extension DeviceInfo? {
     }
 }
 
-/// The members of a `device_info` as released apps write them, each list with the API's own name first. The first one
-/// that says something counts.
+/// The members of a `device_info` that released apps send. Each list begins with the API's own name. The first member
+/// with a value counts.
 enum DeviceInfoNames {
-    /// In React Native's device-info `deviceId` is the model, and `uniqueId` beside it the device. The `id` of Flutter's
-    /// device_info_plus is Android's build, the same for many devices: it is not among these.
+    /// In React Native's device-info, `deviceId` is the model and `uniqueId` the device. The `id` of Flutter's
+    /// device_info_plus is Android's build, which many devices share: it is not in this list.
     static let deviceID = [
         "device_id", "unique_id", "uniqueId", "installation_id", "installationId", "identifier_for_vendor",
         "identifierForVendor", "android_id", "androidId", "deviceId", "deviceID",

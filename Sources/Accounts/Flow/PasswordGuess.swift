@@ -1,12 +1,12 @@
 internal import Encoding
 internal import Pipeline
 
-/// A user's current password that a call with a token of the user's shows, right or wrong.
+/// A user's current password, right or wrong, in a call with the user's token.
 struct PasswordGuess: Sendable {
-    /// Cognito's own name for the user.
+    /// Cognito's internal name of the user.
     var username: String
     var subject: String
-    /// The sign-in that the token is of: its `origin_jti`. Nil in a pool whose tokens have none.
+    /// The `origin_jti` of the token's sign-in; nil in a pool whose tokens have none.
     var session: String?
 
     init(by token: VerifiedToken) {

@@ -2,17 +2,17 @@ package import Encoding
 package import Pipeline
 
 extension AccountRequest {
-    /// The most bytes of a body that are looked at.
+    /// The maximum size of a body in bytes.
     static var maximumBodyBytes: Int { 64 << 10 }
 
-    /// The fields of the body.
+    /// Returns the fields of the body.
     ///
     /// - Throws: as ``jsonObject()``.
     package func fields() throws(Refusal) -> RequestFields { RequestFields(try jsonObject()) }
 
-    /// The body as a JSON object.
+    /// Returns the body as a JSON object.
     ///
-    /// - Throws: 413 for a body over the limit, 400 for what is not JSON, 422 for JSON that is no object.
+    /// - Throws: 413 for a body over the limit, 400 for a body that is not JSON, 422 for JSON that is not an object.
     package func jsonObject() throws(Refusal) -> JSONObject {
         guard body.count <= Self.maximumBodyBytes else {
             throw Refusal(.payloadTooLarge, reason: .request(.bodyTooLarge))
@@ -31,7 +31,7 @@ extension AccountRequest {
         return object
     }
 
-    /// A missing content type is taken for JSON: many small clients send none.
+    /// Returns whether the content type is JSON. A missing one counts as JSON: many small clients send none.
     static func isJSON(_ contentType: String?) -> Bool {
         guard let contentType else { return true }
         let type = contentType.utf8.prefix { $0 != UInt8(ascii: ";") }

@@ -1,20 +1,20 @@
 package import Encoding
 package import Pipeline
 
-/// Reads the fields of a JSON request and collects every fault, so that one answer names them all.
+/// Reads the fields of a JSON request and collects every error, so that one response names them all.
 package struct RequestFields {
     private let object: JSONObject
     private let prefix: String
     /// Errors by the field's path.
     private(set) var errors: [ExactText: String] = [:]
 
-    /// - Parameter prefix: the path of the object itself, with a dot behind, for fields within fields.
+    /// - Parameter prefix: the path of the object itself with a trailing dot, for nested fields.
     package init(_ object: JSONObject, prefix: String = "") {
         self.object = object
         self.prefix = prefix
     }
 
-    /// A field that must be there. Gives an empty text for a faulty one.
+    /// Reads a required field. Returns an empty text for an invalid one.
     package mutating func requiredText(_ name: String, atMost limit: Int, _ grammar: Grammar = .line) -> String {
         guard let value = present(name) else {
             errors[path(of: name)] = "is required"
@@ -25,17 +25,17 @@ package struct RequestFields {
         return text ?? ""
     }
 
-    /// A field that may be missing, or null, which many JSON encoders write for missing.
+    /// Reads an optional field; nil if it is missing or null, which many JSON encoders write for missing.
     package mutating func optionalText(_ name: String, atMost limit: Int, _ grammar: Grammar = .line) -> String? {
         present(name).flatMap { checkedText($0, name, atMost: limit, grammar) }
     }
 
-    /// A field that may be missing, or null, and is not empty otherwise.
+    /// Reads an optional field that must not be empty; nil if it is missing or null.
     mutating func optionalFilledText(_ name: String, atMost limit: Int, _ grammar: Grammar = .line) -> String? {
         holdsValue(name) ? requiredText(name, atMost: limit, grammar) : nil
     }
 
-    /// A field that must be there and have one of a type's raw values.
+    /// Reads a required field with one of a type's raw values; nil for an invalid one.
     mutating func oneOf<Value>(_ name: String, _ type: Value.Type) -> Value?
     where Value: RawRepresentable<String> & CaseIterable {
         let text = requiredText(name, atMost: 64)
@@ -47,10 +47,10 @@ package struct RequestFields {
         return value
     }
 
-    /// Whether the field is there, be it null.
+    /// Returns whether the field is present, possibly null.
     func mentions(_ name: String) -> Bool { object[name] != nil }
 
-    /// A list of texts that may be missing. Nil for a faulty one as well.
+    /// Reads an optional list of texts; nil if it is missing or invalid.
     mutating func list(_ name: String) -> [String]? {
         guard let value = present(name) else { return nil }
         let elements = value.arrayValue
@@ -71,7 +71,7 @@ package struct RequestFields {
         return flag
     }
 
-    /// `device_info`, where it is given and says something.
+    /// Reads `device_info`; nil if it is missing or has no member with a value.
     package mutating func device() -> DeviceInfo? {
         guard var inner = optionalObject("device_info") else { return nil }
         let device = DeviceInfo(&inner)
@@ -79,8 +79,8 @@ package struct RequestFields {
         return device.isEmpty ? nil : device
     }
 
-    /// The first of these fields that says something, of at most 256 characters. Apps write versions as numbers, and
-    /// what they do not know as null, as an empty text or as an empty object (a promise nobody waited for).
+    /// Reads the first of these fields that has a value, of at most 256 characters. Apps write versions as numbers, and
+    /// unknown values as null, as an empty text or as an empty object (an unawaited promise).
     mutating func description(_ names: [String]) -> String? {
         for (number, name) in names.enumerated() {
             guard let value = present(name) else { continue }
@@ -89,14 +89,14 @@ package struct RequestFields {
             case .object(let object) where object.isEmpty: continue
             case .number(let written): return checkedText(.string(written.text), name, atMost: 256, .line)
             case .string: return checkedText(value, name, atMost: 256, .line)
-            // Only of the API's own name is it known what it should be.
+            // Only the API's own name has a known type.
             default: if number == 0 { return checkedText(value, name, atMost: 256, .line) }
             }
         }
         return nil
     }
 
-    /// The fields of an object that may be missing. Hand them back to ``take(_:)`` once they are read.
+    /// Returns the fields of an optional object. Pass them to ``take(_:)`` once they are read.
     mutating func optionalObject(_ name: String) -> RequestFields? {
         guard let value = present(name) else { return nil }
         guard let object = value.objectValue else {
@@ -106,7 +106,7 @@ package struct RequestFields {
         return RequestFields(object, prefix: "\(prefix)\(name).")
     }
 
-    /// An object that must be there, as it is.
+    /// Reads a required object and returns it unchanged; nil for an invalid one.
     mutating func requiredObject(_ name: String) -> JSONObject? {
         guard let value = present(name) else {
             errors[path(of: name)] = "is required"
@@ -116,39 +116,41 @@ package struct RequestFields {
         return value.objectValue
     }
 
-    /// Takes over the faults of an inner object.
+    /// Adds the errors of an inner object.
     mutating func take(_ inner: RequestFields) {
         errors.merge(inner.errors) { first, _ in first }
     }
 
-    /// How many fields there are.
+    /// The number of fields.
     var count: Int { object.count }
 
     /// The names of all fields.
     var names: [String] { object.map(\.name) }
 
-    /// Notes a fault of a field, if it is there.
+    /// Adds an error of a field, if it is present.
     package mutating func refuse(_ name: String, _ message: String) {
         if object[name] != nil { errors[path(of: name)] = message }
     }
 
-    /// Whether the field is there and not null.
+    /// Returns whether the field is present and not null.
     func holdsValue(_ name: String) -> Bool { present(name) != nil }
 
-    /// Notes a fault of a field, be it there or not.
+    /// Adds an error of a field, whether or not it is present.
     mutating func note(_ name: String, _ message: String) { errors[path(of: name)] = message }
 
-    /// Notes a fault of the object itself.
+    /// Adds an error of the object itself.
     mutating func refuseWhole(_ message: String) {
         errors[ExactText(String(decoding: prefix.utf8.dropLast(), as: UTF8.self))] = message
     }
 
-    /// - Throws: a 422 naming every faulty field.
+    /// Checks whether all fields are valid.
+    ///
+    /// - Throws: a 422 with every invalid field.
     package func check() throws(Refusal) {
         guard errors.isEmpty else { throw Refusal(.invalidParameter, fields: errors, reason: .account(.invalidFields)) }
     }
 
-    /// The path by which a fault names a field. A long name is cut, since the answer repeats it.
+    /// Returns the path that names a field in errors. A long name is cut, since the response repeats it.
     private func path(of name: String) -> ExactText { ExactText(prefix + name.cut(toBytes: 128)) }
 
     private func present(_ name: String) -> JSON? {
@@ -166,33 +168,33 @@ package struct RequestFields {
     }
 }
 
-/// The permitted form of a request's text, beside its length.
+/// The permitted characters and form of a request's text.
 package enum Grammar {
-    /// No control characters, and none that change how others are read.
+    /// No control characters, and no invisible ones such as those that change the direction of text.
     case line
-    /// As ``line``, and nothing that a page could take for markup.
+    /// As ``line``, and nothing that a page could interpret as markup.
     case name
-    /// No control characters. Everything else may be part of a password.
+    /// No control characters. All other characters may be in a password.
     case password
-    /// Visible ASCII: what names an account. Letters that only look like others would name another one.
+    /// Visible ASCII, for the names of accounts. Letters that only look alike would name another account.
     case address
-    /// An address with something on both sides of one "@".
+    /// An address with text on both sides of one "@".
     case email
     /// E.164: a plus sign and 2 to 15 digits.
     case phoneNumber
-    /// Letters, marks, symbols, numbers and punctuation of any script, as Cognito takes them in user names. No spaces,
-    /// and nothing invisible.
+    /// Letters, marks, symbols, numbers and punctuation of any script, as Cognito accepts in user names. No spaces, and
+    /// no invisible characters.
     case username
-    /// ASCII letters, digits, "-" and "_": digits of other scripts are no code.
+    /// ASCII letters, digits, "-" and "_". Codes contain no digits of other scripts.
     case code
 
-    /// The error in a text; `nil` if there is none.
+    /// Returns the error in a text; nil if there is none.
     package func error(of text: String, atMost limit: Int) -> String? {
         guard text.utf8.count <= limit || text.unicodeScalars.count <= limit else {
             return "must be at most \(limit) characters"
         }
-        // ASCII, as tokens are, needs no look at the tables of Unicode: its only controls are these, and none is a
-        // format character.
+        // ASCII, such as tokens, needs no lookup in Unicode's tables: its only control characters are these, and it has
+        // no format characters.
         let isASCII = text.utf8.allSatisfy { $0 < 0x80 }
         let holdsControls =
             isASCII
@@ -224,7 +226,7 @@ package enum Grammar {
             ? "must not contain spaces" : "must be ASCII"
     }
 
-    /// Cognito's `[\p{L}\p{M}\p{S}\p{N}\p{P}]+`.
+    /// Returns whether the character matches Cognito's `[\p{L}\p{M}\p{S}\p{N}\p{P}]+`.
     private static func isOfUsernames(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.properties.generalCategory {
         case .control, .format, .surrogate, .privateUse, .unassigned, .spaceSeparator, .lineSeparator,
@@ -235,21 +237,22 @@ package enum Grammar {
     }
 
     private static func isEmail(_ text: String) -> Bool {
-        // Faulty otherwise: it must not be empty.
+        // An empty text has an error of its own.
         guard !text.isEmpty else { return true }
         let parts = text.utf8.split(separator: UInt8(ascii: "@"), omittingEmptySubsequences: false)
         return parts.count == 2 && parts.allSatisfy { !$0.isEmpty }
     }
 
-    /// The characters that begin and end tags of HTML. Other characters with a meaning in pages occur in people's
-    /// names.
+    /// Returns whether the character begins or ends an HTML tag. Other characters with a meaning in pages occur in
+    /// people's names.
     package static func isMarkup(_ byte: UInt8) -> Bool { byte == UInt8(ascii: "<") || byte == UInt8(ascii: ">") }
 
     private static func isCodeByte(_ byte: UInt8) -> Bool {
         byte.isASCIILetterOrDigit || byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_")
     }
 
-    /// Format characters, but the two joiners that scripts and emoji need; separators of lines; no characters at all.
+    /// Returns whether the character is invisible: format characters, except the two joiners that scripts and emoji
+    /// need; line and paragraph separators; unassigned and private characters.
     private static func isInvisible(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.properties.generalCategory {
         case .format: scalar != "\u{200C}" && scalar != "\u{200D}"

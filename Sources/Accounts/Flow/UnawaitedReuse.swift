@@ -2,10 +2,13 @@ internal import HTTPClient
 package import Logging
 package import Pipeline
 
-/// The use of a token or code that was used before, by a client that has gone.
+/// The reuse of a token or code by a client that has disconnected.
 package enum UnawaitedReuse {
-    /// Refuses to judge it, so that no session ends. A gateway that was frozen reads late what its app has asked another
-    /// gateway for since. Whoever presents a stolen token and goes gets nothing either.
+    /// Refuses the request without a decision on the reuse, so that no session ends. A gateway that was suspended may
+    /// read late a request that the app has since repeated at another gateway. Somebody who presents a stolen token and
+    /// disconnects gets nothing either.
+    ///
+    /// - Throws: 503 if the client has disconnected.
     package static func refuse(requestID: String, _ logger: Logger) async throws(Refusal) {
         guard let request = CalledRequest.current, await request.isAbandoned() else { return }
         logger.notice(

@@ -2,14 +2,14 @@ internal import Cryptography
 internal import Encoding
 internal import Pipeline
 
-/// The cookie by which a sign-in comes back in the browser that it began in (RFC 9700, 4.7.1).
+/// The cookie that ties a sign-in to the browser that it began in (RFC 9700, 4.7.1).
 ///
-/// It names the browser and not the sign-in, so that two of them can be under way at once.
+/// It identifies the browser and not the sign-in, so that two sign-ins can be in progress at once.
 struct BrowserCookie: Sendable {
     let value: String
     private let isPlain: Bool
 
-    /// The one that a request brings; nil where it brings none, or several.
+    /// Reads the cookie of a request; nil if there is none, or several.
     init?(of request: AccountRequest, _ settings: HostedSignInSettings) {
         guard let values = request.cookies?.values(of: Self.name(settings.isPlain)), values.count == 1,
             values[0].utf8.count == 43, Base64URL.decode(values[0].utf8) != nil
@@ -18,18 +18,19 @@ struct BrowserCookie: Sendable {
         isPlain = settings.isPlain
     }
 
-    /// A new one.
+    /// Creates a new cookie.
     init(_ random: [UInt8], _ settings: HostedSignInSettings) {
         value = Base64URL.encode(random)
         isPlain = settings.isPlain
     }
 
-    /// With the prefix, a browser takes it from this host over TLS only (RFC 6265bis, 4.1.3.2).
+    /// Returns the cookie's name. With the `__Host-` prefix, browsers accept the cookie only from this host over TLS
+    /// (RFC 6265bis, 4.1.3.2).
     private static func name(_ isPlain: Bool) -> String { isPlain ? "gatehouse-sign-in" : "__Host-gatehouse-sign-in" }
 
     var digest: [UInt8] { SHA256.hash(Array(value.utf8)) }
 
-    /// Lax: it must come along when Cognito's page leads back here.
+    /// Returns the `Set-Cookie` value. Lax: browsers must send it when Cognito's page redirects back here.
     func field(lifetime: Int64) -> String {
         let security = isPlain ? "" : "Secure; "
         return "\(Self.name(isPlain))=\(value); Path=/; Max-Age=\(lifetime); \(security)HttpOnly; SameSite=Lax"

@@ -6,9 +6,9 @@ internal import Store
 
 /// Sign-in on Cognito's own pages: the parts that its endpoints share.
 struct HostedSignIn: Sendable {
-    /// How long a sign-in may take, in seconds.
+    /// The time limit of a sign-in, in seconds.
     static let signInLifetime: Int64 = 600
-    /// How long an authorization code is good, in seconds.
+    /// The lifetime of an authorization code, in seconds.
     static let codeLifetime: Int64 = 60
 
     let settings: HostedSignInSettings
@@ -17,14 +17,14 @@ struct HostedSignIn: Sendable {
 }
 
 extension CognitoAccounts {
-    /// - Throws: 404 for a pool that has no such sign-in, and shares its prefix with one that has.
+    /// - Throws: 404 for a pool without hosted sign-in, which may share its prefix with one that has it.
     func requireHosted() throws(Refusal) -> HostedSignIn {
         guard let hosted else { throw .notFound() }
         return hosted
     }
 
-    /// Whether a result is of this app client, of this sign-in and of one user (OpenID Connect Core, 3.1.3.7). It came
-    /// from the domain itself, whose certificate was checked.
+    /// Returns whether a result belongs to this app client, this sign-in and one user (OpenID Connect Core, 3.1.3.7).
+    /// It came from the domain itself, whose certificate was verified.
     func isOf(_ nonce: String, _ result: AuthenticationResult) -> Bool {
         guard let access = result.accessClaims, let id = result.idClaims, let subject = access["sub"]?.stringValue,
             let expiry = id["exp"]?.integerValue
@@ -39,6 +39,6 @@ extension CognitoAccounts {
 }
 
 extension SHA256 {
-    /// The code challenge of a verifier by the method S256 (RFC 7636, 4.2).
+    /// Returns the code challenge of a verifier by the method S256 (RFC 7636, 4.2).
     static func codeChallenge(of verifier: String) -> String { Base64URL.encode(hash(Array(verifier.utf8))) }
 }

@@ -3,7 +3,7 @@ internal import HTTPTypes
 internal import Pipeline
 
 extension AccountAnswer {
-    /// 303: the browser goes on with GET (RFC 9700, 4.12). Neither it nor what it goes to learns where it came from.
+    /// Returns 303: the browser continues with GET (RFC 9700, 4.12). The target gets no referrer.
     static func redirect(to target: String, cookie: String? = nil) -> AccountAnswer {
         var headers: HTTPFields = [.location: target, .cacheControl: "no-store"]
         if let name = HTTPField.Name("Referrer-Policy") { headers[name] = "no-referrer" }
@@ -12,7 +12,7 @@ extension AccountAnswer {
             status: .seeOther, headers: headers, body: [], reason: nil, subject: nil, outcome: .succeeded)
     }
 
-    /// The browser goes back to the app with an error (RFC 6749, 4.1.2.1).
+    /// Redirects the browser back to the app with an error (RFC 6749, 4.1.2.1).
     static func redirect(_ app: AppRedirect, error: String, refusal: Refusal) -> AccountAnswer {
         var answer = redirect(to: app.target([("error", error)]))
         answer.reason = refusal.reason
@@ -20,7 +20,7 @@ extension AccountAnswer {
         return answer
     }
 
-    /// A refusal of the token endpoint: with the keys of RFC 6749, 5.2, and those of the API.
+    /// Creates a refusal of the token endpoint, with the members of RFC 6749, 5.2, and those of the API.
     init(oauth refusal: Refusal, requestID: String) {
         self.init(refusal: refusal, requestID: requestID)
         guard var object = (try? JSON.parse(body))?.objectValue else { return }
@@ -36,7 +36,7 @@ extension AccountAnswer {
     }
 }
 
-/// Where the browser goes to hand something to the app.
+/// The destination of a browser that brings the app a result.
 struct AppRedirect: Sendable {
     var redirectURI: String
     var state: String?
@@ -51,7 +51,7 @@ struct AppRedirect: Sendable {
 }
 
 extension Refusal {
-    /// The error code of RFC 6749, 5.2, or of 4.1.2.1 where that has none.
+    /// The error code of RFC 6749, 5.2, or of 4.1.2.1 if the former has none.
     fileprivate var oauthError: String {
         switch reason {
         case .account(.oauthClient): return "invalid_client"

@@ -9,9 +9,10 @@ struct OAuthParameters: Sendable {
         self.text = Array(text.utf8)
     }
 
-    /// The value; nil if it isn't there or is empty, which is the same.
+    /// Returns the value of a parameter; nil if it is missing or empty, which is equivalent.
     ///
-    /// - Throws: for a parameter that is there twice, is no UTF-8, is longer than `limit` bytes or holds controls.
+    /// - Throws: if the parameter is repeated, is not UTF-8, is longer than `limit` bytes or contains control
+    ///   characters.
     func value(_ name: String, atMost limit: Int = 1024) throws(OAuthParameterError) -> String? {
         let values = FormEncoding.values(of: name, in: text)
         guard let first = values.first else { return nil }
@@ -21,7 +22,7 @@ struct OAuthParameters: Sendable {
         return value.isEmpty ? nil : value
     }
 
-    /// The parameters with these names as JSON, which the API takes in the same places.
+    /// Returns the parameters with these names as JSON, in the form that the API accepts.
     func object(_ names: [String]) throws(OAuthParameterError) -> JSONObject {
         var object: JSONObject = [:]
         for name in names { object[name] = try value(name, atMost: 16_384).map(JSON.string) }
@@ -29,5 +30,5 @@ struct OAuthParameters: Sendable {
     }
 }
 
-/// A parameter that cannot be read, or is there twice.
+/// The error of a parameter that cannot be read, or is repeated.
 struct OAuthParameterError: Error {}

@@ -2,10 +2,10 @@ internal import Encoding
 internal import Locking
 internal import Store
 
-/// Authorization codes, whose results stay in memory as well until they are looked up: most codes are redeemed by the
-/// gateway that gave them, a moment later.
+/// Authorization codes whose results also stay in memory until they are looked up: most codes are redeemed shortly
+/// afterwards, at the gateway that issued them.
 ///
-/// A result is here once at most, sealed as it is stored. The records alone decide who uses a code.
+/// A result is returned from memory at most once, sealed as it is stored. Only the records decide who uses a code.
 final class RecentCodes: AuthorizationCodeRecords {
     private static let capacity = 1024
 

@@ -2,25 +2,25 @@ internal import Cryptography
 internal import Encoding
 internal import Sealing
 
-/// A sign-in that goes on at Cognito's pages: the `state` that comes back from there.
+/// A sign-in in progress on Cognito's pages: the `state` that Cognito returns.
 struct SealedSignIn: Sendable {
-    /// 16 random bytes. Each sign-in gives one code.
+    /// 16 random bytes. Each sign-in issues one code.
     var id: [UInt8]
-    /// The app client that it began with.
+    /// The app client that began the sign-in.
     var clientID: String
     /// The app's redirect URI.
     var redirectURI: String
     /// The app's own state.
     var state: String?
-    /// The app's code challenge, by the method S256.
+    /// The app's code challenge, with the method S256.
     var codeChallenge: String
-    /// The gateway's own code verifier at Cognito.
+    /// The gateway's own code verifier for Cognito.
     var verifier: Secret
     /// The gateway's own nonce.
     var nonce: String
-    /// SHA-256 of the browser's cookie.
+    /// The SHA-256 of the browser's cookie.
     var browser: [UInt8]
-    /// In seconds since 1970.
+    /// The expiry in seconds since 1970.
     var expiresAt: Int64
 
     func sealed(with keys: SealingKeyRing, poolID: String) throws(SealingFailure) -> Secret {
@@ -49,7 +49,7 @@ extension SealedSignIn {
     }
 }
 
-/// The tokens that an authorization code stands for, and the conditions on whoever shows it.
+/// The tokens behind an authorization code, and the conditions for redeeming it.
 struct SealedCodeResult: Sendable {
     var clientID: String
     var redirectURI: String
@@ -57,10 +57,10 @@ struct SealedCodeResult: Sendable {
     var accessToken: Secret
     var idToken: Secret?
     var refreshToken: Secret?
-    /// When the access token ends, in seconds since 1970.
+    /// The expiry of the access token in seconds since 1970.
     var accessExpiresAt: Int64
 
-    /// For the store, which is the only one that keeps it.
+    /// Returns the form for the store; no client gets it.
     func sealed(with keys: SealingKeyRing, poolID: String) throws(SealingFailure) -> [UInt8] {
         var writer = ByteWriter()
         let written =

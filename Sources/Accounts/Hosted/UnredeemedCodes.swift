@@ -6,19 +6,19 @@ internal import Sealing
 internal import Store
 
 /// Ends sign-ins at Cognito whose authorization code nobody has redeemed. Their refresh tokens, which nobody has, would
-/// live on there for as long as the app client allows.
+/// stay valid there for as long as the app client allows.
 package final class UnredeemedCodes: Sendable {
     private static let interval = Duration.seconds(60)
 
     private let accounts: [CognitoAccounts]
 
-    /// - Returns: nil where nobody signs in on hosted pages.
+    /// - Returns: nil if no pool has hosted sign-in.
     package init?(_ accounts: [CognitoAccounts]) {
         self.accounts = accounts.filter { $0.hosted != nil }
         if self.accounts.isEmpty { return nil }
     }
 
-    /// Until cancelled; at first at once, since codes can have ended while nothing ran.
+    /// Runs until cancelled. The first round is immediate, since codes can have expired while no gateway was running.
     package func run() async {
         while !Task.isCancelled {
             for each in accounts where !Task.isCancelled { await each.endUnredeemed() }
@@ -33,21 +33,21 @@ package final class UnredeemedCodes: Sendable {
 
 extension CognitoAccounts {
     private static let unredeemedAtOnce = 16
-    /// The most that one look ends.
+    /// The maximum number of sign-ins that one round ends.
     private static let maximumUnredeemed = 1024
 
-    /// Ends the sign-ins whose codes have ended without use. Each is tried once, and nothing depends on it.
+    /// Ends the sign-ins whose codes have expired unused. Each is tried once, and nothing depends on it.
     func endUnredeemed() async {
         guard let hosted else { return }
         var (count, ended) = (0, 0)
         repeat {
-            // In a task of its own: a reload or a stop must not leave what has been taken half-done.
+            // A separate task: a reload or stop must not interrupt the work on records that were taken.
             ended = await Task { await endSomeUnredeemed(hosted) }.value
             count += ended
         } while ended == Self.unredeemedAtOnce && count < Self.maximumUnredeemed && !Task.isCancelled
     }
 
-    /// - Returns: how many there were; 0 where the store or Cognito cannot be asked.
+    /// - Returns: the number of codes; 0 if the store or Cognito is unavailable.
     private func endSomeUnredeemed(_ hosted: HostedSignIn) async -> Int {
         let results: [[UInt8]]
         do {
@@ -63,11 +63,11 @@ extension CognitoAccounts {
         return results.count
     }
 
-    /// - Returns: whether Cognito can be asked.
+    /// - Returns: false if Cognito is unavailable.
     private func endUnredeemed(_ text: [UInt8]) async -> Bool {
         let error: any Error
         do {
-            // It may be a sign-in of another app client of the pool.
+            // The sign-in may be of another app client of the pool.
             let results = ([sealingKeys] + siblings.sealingKeys).lazy.compactMap { ring in
                 try? SealedCodeResult(opening: text, with: ring, poolID: settings.poolID)
             }

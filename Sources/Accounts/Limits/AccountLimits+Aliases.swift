@@ -3,19 +3,19 @@ internal import Locking
 internal import Logging
 internal import Store
 
-// An account can be called by several names. Failures count for the name and for the account itself, once it is known:
-// so another name gives nobody more guesses.
+// An account can have several names. Failures count for the name and, once it is known, for the account itself, so that
+// another name allows no further guesses.
 extension AccountLimits {
-    /// How long it is known which account a name is of, in seconds.
+    /// The time for which the account of a name is remembered, in seconds.
     private static let aliasLifetime: Int64 = 90 * 86_400
 
-    /// It is known, or may be, which account a call is of that was let through.
+    /// Adds the account of an admitted call, once it is or may be known.
     ///
     /// - Parameters:
-    ///   - admitted: gets the account as one more thing that a failure is counted by.
-    ///   - account: nil where only earlier calls can say. Of an unknown step it is what the step claims: then it counts
-    ///     beside what earlier calls say, and nobody learns from it.
-    /// - Returns: that the account is locked, which counts nothing for it.
+    ///   - admitted: gets the account as another key under which a failure is counted.
+    ///   - account: nil if only earlier calls show it. For an unknown step, the account that the step claims: it counts
+    ///     in addition to the one from earlier calls, and is not remembered.
+    /// - Returns: the lock of the account, for which nothing is counted then; nil if it is not locked.
     func identify(
         _ admitted: inout AdmittedCall, _ call: LimitedCall, as account: String?
     ) async -> LimitReached? {
@@ -43,7 +43,7 @@ extension AccountLimits {
         }
     }
 
-    /// The accounts that a name may be of, each by what its failures are counted by.
+    /// Returns the accounts that a name may belong to, each as the key that counts its failures.
     private func accounts(_ key: String?, calledBy typed: String, learns: Bool) -> [String] {
         let now = now()
         return state.withLock { state in
@@ -59,13 +59,13 @@ extension AccountLimits {
         return state.withLock { $0.tryAccount(key, calledBy: typed, known: known, at: now) }
     }
 
-    /// Notes a sign-in that was right: failures are forgotten, and the device is known, unless too many new ones came.
+    /// Records a successful sign-in: resets the failures and remembers the device, unless there were too many new ones.
     ///
     /// - Parameters:
-    ///   - call: with what has been learnt of it meanwhile.
-    ///   - account: the account itself, whatever it was called.
-    ///   - ownsNames: whether nobody else has had the user's names, in any case; asked where failures would be forgotten.
-    ///     They may be guesses at somebody else, whose name only looks the same: these stay.
+    ///   - call: with the facts learnt since its admission.
+    ///   - account: the account itself, whatever name the call has.
+    ///   - ownsNames: returns whether no other user has had the user's names, in any letter case; called only if
+    ///     failures would be reset. They may be guesses at another user with a similar name, and then stay.
     package func succeeded(
         _ admitted: AdmittedCall, _ call: LimitedCall, as account: String? = nil,
         ownsNames: @Sendable () async -> Bool = { true }
@@ -102,8 +102,8 @@ extension AccountLimits {
         }
     }
 
-    /// Whether the account knows the device of a sign-in. That may be another one than the call was admitted with: the
-    /// pool may have given it a new key, and a device that is proven otherwise may call itself anything.
+    /// Returns whether the account knows the device of a sign-in. It may differ from the one at admission: the pool may
+    /// have given it a new key, and a device with another proof can claim any ID.
     private func isKnown(_ device: String, _ admitted: AdmittedCall, _ call: LimitedCall) async -> Bool {
         if case .some = call.provenDevice {
             return await knows(device: call.account.map { keys.knownDevice(device, of: $0) }, failures: [])
@@ -111,24 +111,24 @@ extension AccountLimits {
         return admitted.knownDevice.map { $0.hasSameBytes(as: device) } ?? false
     }
 
-    /// Counts a new device of an account, unless it has had enough of them.
+    /// Counts a new device of an account; returns false if the account has had too many.
     private func takesDevice(of account: String) -> Bool {
         let (key, now) = (keys.newDevices(of: account), now())
         return state.withLock { $0.takesDevice(key, at: now) }
     }
 
-    /// The account that tokens are of is all that a step proves which nobody knows the beginning of. The name in it,
-    /// and where it comes from, keep their failures: else anybody's own sign-in would make room for more guesses.
+    /// Records the success of a step with an unknown beginning. It proves only the account of its tokens. The name in
+    /// it, and the client's address, keep their failures: otherwise anybody's own sign-in would allow more guesses.
     private func succeededUnknown(_ admitted: AdmittedCall, as account: String?) async {
         ended(admitted)
         guard let key = account.map(keys.failures(of:)), forget(key) else { return }
         await removeFailures(of: key)
     }
 
-    /// The account's owner has proven otherwise who they are, as by a code that was sent: the account's lock ends, and
-    /// guesses by calls with a token were at a password that is gone.
+    /// Ends the lock of an account whose owner has proven their identity in another way, such as by a code. Failures of
+    /// calls with a token are reset too: those were guesses at a password that is no longer valid.
     ///
-    /// - Parameter subjects: the owner, as far as is known.
+    /// - Parameter subjects: the owner, as far as it is known.
     func unlock(account: String, subjects: [String] = []) async {
         let named = forgetAll(calledBy: keys.failures(of: account))
         let ofTokens = named.isEmpty ? [] : subjects.map { keys.failures(ofTokensOf: $0) }
@@ -140,11 +140,12 @@ extension AccountLimits {
         }
     }
 
-    /// Whether one of the accounts that a name may be of knows the device. Their failures are taken over from the store.
+    /// Returns whether one of the accounts that a name may belong to knows the device. The same read takes over the
+    /// accounts' failures from the store.
     ///
     /// - Parameters:
-    ///   - accounts: the keys that count the accounts' failures: at most one, or two for an unknown step. Instead of
-    ///     those that are missing meaningless keys are looked up, which takes as long.
+    ///   - accounts: the keys that count the accounts' failures: at most one, or two for an unknown step. Missing ones
+    ///     are replaced by meaningless keys, so that the lookup takes the same time.
     ///   - typed: the key that counts the failures of the name.
     private func isKnownDevice(_ call: LimitedCall, of accounts: [String], calledBy typed: String) async -> Bool {
         let most = call.isUnknownStep ? 2 : 1
@@ -154,7 +155,7 @@ extension AccountLimits {
         return await knows(device: device, failures: accounts, padding: padding)
     }
 
-    /// Stores which account a name is of, for other gateways. Only a sign-in proves it.
+    /// Stores the account of a name for other gateways. Only a sign-in proves it.
     private func remember(_ account: String, of typed: String, _ admitted: AdmittedCall) async throws {
         let key = keys.failures(of: account)
         let isStored = admitted.storedAccount.map { $0.hasSameBytes(as: key) } ?? false

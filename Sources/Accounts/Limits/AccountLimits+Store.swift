@@ -3,16 +3,16 @@ internal import Logging
 internal import Pipeline
 internal import Store
 
-/// How limits outlast the process, and are shared with others.
+/// The storage of limits, which lets them outlast the process and shares them with other gateways.
 extension AccountLimits {
-    /// How often counts are written.
+    /// The interval at which counts are written.
     private static let interval = Duration.seconds(1)
-    /// How many intervals pass between two looks for what has ended.
+    /// The number of intervals between two removals of expired records.
     private static let roundsOfKeeping = 300
-    /// How many counts are written in one step.
+    /// The maximum number of counts in one write.
     private static let writtenAtOnce = 10_000
 
-    /// Takes over what is stored.
+    /// Loads the stored counts and failures.
     package func load() async throws {
         let now = now()
         let limit = state.withLock { $0.settings.maximumKeys }
@@ -24,9 +24,9 @@ extension AccountLimits {
         }
     }
 
-    /// Writes what was counted, and takes over what others have counted of the same. Counts that cannot be written wait
-    /// for the next time. Those of a write whose outcome is not known count twice if it was made: too many calls are
-    /// refused rather than too few.
+    /// Writes the new counts, and takes over those of other gateways under the same keys. Counts that cannot be written
+    /// wait for the next time. If the outcome of a write is unknown and it did succeed, its counts count twice: too
+    /// many calls are refused rather than too few.
     package func write() async throws {
         var unwritten = state.withLock { $0.takeUnwritten() }[...]
         while !unwritten.isEmpty {
@@ -43,7 +43,7 @@ extension AccountLimits {
         }
     }
 
-    /// Removes from the store what has ended, and what is too much.
+    /// Removes expired and excess records from the store.
     func removeEnded() async throws {
         let limit = state.withLock { $0.settings.maximumKeys }
         try await records.removeEnded(now: now() / 1000, limit: limit)
@@ -56,7 +56,7 @@ extension AccountLimits {
         }
     }
 
-    /// Writes until cancelled, and once more then.
+    /// Writes until cancelled, and then once more.
     package func run() async {
         var rounds = 0
         while (try? await Task.sleep(for: Self.interval)) != nil {
@@ -68,7 +68,7 @@ extension AccountLimits {
         await attempt("counts of account calls are not stored") { try await self.write() }
     }
 
-    /// In a task of its own: one that is cancelled could not write.
+    /// Runs a step in a separate task: a cancelled one could not write.
     private func attempt(
         _ message: Logger.Message, _ step: @escaping @Sendable () async throws -> Void
     ) async {

@@ -4,45 +4,45 @@ package import Logging
 package import Pipeline
 package import Store
 
-/// That a call is not let through now.
+/// The refusal of a call by a limit.
 package struct LimitReached: Error, Equatable, Sendable {
     package var cause: LimitCause
-    /// Whole seconds until it may be tried again; at least one.
+    /// The whole seconds until the next try; at least one.
     package var retryAfter: Int
 }
 
-/// A call that was let through: hand it back with its outcome.
+/// An admitted call, to be returned with its outcome.
 package struct AdmittedCall: Sendable {
-    /// The keys that a failure is counted under: the account's name; for an unknown step also its digests and the
+    /// The keys under which a failure is counted: the account's name; for an unknown step also its digests and the
     /// client's address; for a guess by a call with a token its session and all sessions of the account.
     var failureKeys: [String] = []
-    /// The account itself, where it is known. A failure counts by that as well.
+    /// The keys of the account itself, if it is known. A failure counts under these as well.
     var accountKeys: [String] = []
-    /// The known device that it is of, which has a lock of its own.
+    /// The known device of the call, which has a lock of its own; nil if there is none.
     var knownDevice: String?
     var isUnknownStep = false
-    /// The account that the store has for the name.
+    /// The account that the store has for the name; nil if there is none.
     var storedAccount: String?
-    /// Whether failures that other gateways have counted may be missing, since the store could not be read.
+    /// Whether failures of other gateways may be missing, because the store could not be read.
     var isUncertain = false
 
     var isKnownDevice: Bool { if case .some = knownDevice { true } else { false } }
 }
 
-/// Counts account calls and failed sign-ins, and says which are let through.
+/// Counts account calls and failed sign-ins, and decides which calls are admitted.
 ///
-/// Decisions are made in memory. Failures are in the store before their call is answered; counts of calls follow within
-/// a second. Unknown accounts are counted as known ones are: by what they are called.
+/// Decisions are made in memory. Failures are stored before the response to their call; counts of calls follow within a
+/// second. Unknown accounts are counted like known ones: by name.
 ///
 /// A device from which an account was signed in to is known for ``deviceLifetime`` and has budgets of its own, beside
-/// the account's: whoever else fails, it is not locked out.
+/// the account's: failures from elsewhere do not lock it out.
 package final class AccountLimits: Sendable {
     /// The gateways that share the records.
     private struct Gateways: Sendable {
         var count: @Sendable () -> Int = { 1 }
     }
 
-    /// How long a device is known after its last sign-in, in seconds.
+    /// The time for which a device is known after its last sign-in, in seconds.
     static let deviceLifetime: Int64 = 90 * 86_400
 
     let state: Locked<LimitState>
@@ -54,7 +54,7 @@ package final class AccountLimits: Sendable {
     let logger: Logger
 
     /// - Parameters:
-    ///   - key: makes what is stored tell nothing of whom.
+    ///   - key: the key of the hashes that replace names and addresses in the store.
     ///   - now: milliseconds since 1970.
     package init(
         settings: AccountLimitSettings, key: Secret, records: any LimitRecords, logger: Logger,
@@ -67,19 +67,19 @@ package final class AccountLimits: Sendable {
         self.now = now
     }
 
-    /// From now on goes by other limits; what was counted stays.
+    /// Replaces the limits; the counts stay.
     package func adopt(_ settings: AccountLimitSettings) {
         state.withLock { $0.settings = settings }
     }
 
-    /// From now on divides attempts that are made at the same time among the gateways that share the records.
+    /// Divides concurrent attempts among the gateways that share the records.
     ///
-    /// - Parameter gateways: how many there are, this one included. Asked for each call.
+    /// - Parameter gateways: returns their number, this one included. Called for each call.
     package func share(among gateways: @escaping @Sendable () -> Int) {
         self.gateways.withLock { $0 = Gateways(count: gateways) }
     }
 
-    /// How many calls were not let through, by cause.
+    /// The number of refused calls by cause.
     package var refusals: [(cause: String, count: Int)] {
         let refused = state.withLock { $0.refused }
         return LimitCause.allCases.map { ($0.rawValue, refused[$0] ?? 0) }
@@ -87,11 +87,11 @@ package final class AccountLimits: Sendable {
 
     // MARK: Calls
 
-    /// Lets a call through, which counts it, or refuses it, which counts nothing.
+    /// Admits a call and counts it, or refuses it without counting.
     package func admit(_ call: LimitedCall) async throws(LimitReached) -> AdmittedCall {
         let settings = state.withLock { $0.settings }
         let address = addressLimit(call, settings)
-        // The address's own limit tells nothing of the account, and needs no look into the store.
+        // The address's own limit reveals nothing about the account, and needs no access to the store.
         if let address, let reached = refuse(beyond: address) { throw reached }
         var admitted = AdmittedCall()
         let knownDevice = await knownDevice(of: call, &admitted)
@@ -99,7 +99,7 @@ package final class AccountLimits: Sendable {
         admitted.failureKeys = failureKeys(of: call, knownDevice: knownDevice)
         if call.countsGuesses, call.account != nil { admitted.knownDevice = knownDevice }
         admitted.isUnknownStep = call.budget == .signIn && call.isUnknownStep
-        // Its lock refuses no call with a token, and grows by what is wrong in one.
+        // The account's lock refuses no call with a token, but failures of such calls add to it.
         if let guess = call.guess { admitted.accountKeys = [keys.failures(of: guess.account)] }
         let gateways = self.gateways.withLock { $0 }.count()
         let counted = [address].compactMap { $0 } + otherLimits(call, settings, knownDevice: knownDevice)
@@ -116,15 +116,15 @@ package final class AccountLimits: Sendable {
         return state.withLock { $0.refuse([limit], at: now) }
     }
 
-    /// The call has come to its end, without proof of anything.
+    /// Ends a call that has proven nothing.
     package func ended(_ call: AdmittedCall) {
         let now = now()
         for key in call.failureKeys + call.accountKeys { state.withLock { $0.settle(key, at: now) } }
     }
 
-    /// Counts a sign-in that was wrong. When this returns, the count outlasts the process.
+    /// Counts a failed sign-in. When this returns, the count is stored, or only in memory if the store fails.
     ///
-    /// - Returns: whether the account, or the known device, is locked by it.
+    /// - Returns: whether it locks the account, or the known device.
     package func failed(_ call: AdmittedCall) async -> Bool {
         let now = now()
         let counted = call.failureKeys + call.accountKeys
@@ -139,8 +139,8 @@ package final class AccountLimits: Sendable {
         }
     }
 
-    /// Rows that count nothing. As many are written whether the account is known or not, and in one transaction: else
-    /// the time of a response would tell it.
+    /// Returns keys for rows that count nothing. The same number of rows is written whether or not the account is
+    /// known, and in one transaction: otherwise response times would reveal it.
     private func padding(of call: AdmittedCall) -> [String] {
         guard let first = call.failureKeys.first else { return [] }
         let most = call.isUnknownStep ? 2 : 1
@@ -176,8 +176,8 @@ package final class AccountLimits: Sendable {
         return failureKeys
     }
 
-    /// The device of a call, where the account knows it. The failures that others have counted or reset are taken over
-    /// from the same read, so that they count for this call.
+    /// Returns the device of a call if the account knows it; nil otherwise. The same read takes over failures that
+    /// other gateways have counted or reset, so that they count for this call.
     private func knownDevice(of call: LimitedCall, _ admitted: inout AdmittedCall) async -> String? {
         let proven = call.isUnknownStep ? nil : call.provenDevice
         let device = call.isUnknownStep || proven != nil || call.account == nil ? nil : call.device
@@ -197,14 +197,14 @@ package final class AccountLimits: Sendable {
         return proven ?? (standing.knowsDevice ? device : nil)
     }
 
-    /// Whether a device is known, as the store says; what it says of failures is taken over.
+    /// Returns whether the store knows a device, and takes over its failures.
     ///
-    /// - Parameter padding: keys that are looked up for the time that it takes.
+    /// - Parameter padding: keys that are looked up only for the time that it takes.
     func knows(device key: String?, failures keys: [String], padding: [String] = []) async -> Bool {
         await standing(ofDevice: key, failures: keys, padding: padding)?.knowsDevice ?? false
     }
 
-    /// Nil where the store cannot be read.
+    /// Reads the standing from the store; nil if it cannot be read.
     private func standing(
         ofDevice key: String?, failures keys: [String], padding: [String] = [], name: String? = nil
     ) async -> LimitStanding? {
@@ -219,7 +219,7 @@ package final class AccountLimits: Sendable {
         }
     }
 
-    /// Resets failures in the store, for all who share it.
+    /// Resets failures in the store, for all gateways that share it.
     func resetFailures(of keys: [String]) async throws {
         let now = now()
         let endsAt = now / 1000 + state.withLock { $0.settings.lockout?.forgetAfter ?? 0 }
@@ -248,7 +248,7 @@ package final class AccountLimits: Sendable {
         of account: String, on knownDevice: String?, _ budget: AccountBudget, _ limit: RateLimit
     ) -> String {
         guard let knownDevice else { return keys.account(account, budget, limit) }
-        // Messages cost money: an account must not get more of them by more devices.
+        // Messages cost money: more devices must not give an account more of them.
         return budget == .messages
             ? keys.devices(of: account, budget, limit) : keys.device(knownDevice, of: account, budget, limit)
     }

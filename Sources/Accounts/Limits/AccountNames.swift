@@ -4,14 +4,14 @@ internal import Locking
 package import Logging
 package import Store
 
-/// The users by their names for sign-in: a call that sets a new password by a code has the name only.
+/// The users by their sign-in names, for calls that set a new password with a code: these have only the name.
 ///
-/// A name is noted at a sign-in and at a refresh, when Cognito has shown whose it is. One that the pool has not proven is
-/// never noted: else somebody could pass for the owner of another one's address.
+/// A name is stored at a sign-in and at a refresh, when Cognito has shown its user. A name that the pool has not
+/// verified is never stored: otherwise somebody could pass for the owner of another user's address.
 package final class AccountNames: Sendable {
-    /// The longest life of a refresh token, in seconds: ten years.
+    /// The longest lifetime of a refresh token, in seconds: ten years.
     private static let lifetime: Int64 = 3650 * 86_400
-    /// After so many seconds a name is written again.
+    /// The seconds after which a name is written again.
     private static let interval: Int64 = 86_400
     private static let capacity = 100_000
 
@@ -24,7 +24,7 @@ package final class AccountNames: Sendable {
     private let stored = Locked(ExpiringTable<String>(capacity: capacity))
 
     /// - Parameters:
-    ///   - key: makes what is stored tell nothing of whom.
+    ///   - key: the key of the hashes that replace names in the store.
     ///   - now: seconds since 1970.
     package init(
         key: Secret, records: any AccountNameRecords, logger: Logger, now: @escaping @Sendable () -> Int64
@@ -35,10 +35,10 @@ package final class AccountNames: Sendable {
         self.now = now
     }
 
-    /// Notes a sign-in or a refresh.
+    /// Stores the names of a user who has signed in or refreshed.
     ///
-    /// - Parameter typed: the name that the sign-in began with, under which Cognito has signed the user in; nil where
-    ///   there was none.
+    /// - Parameter typed: the name that the sign-in began with, and under which Cognito has signed the user in; nil if
+    ///   there is none.
     func note(_ user: AccountUser, typed: String?, poolID: String) async {
         let now = now()
         let names = Set(user.names(typed: typed).map { keys.accountName($0, in: poolID) })
@@ -56,7 +56,8 @@ package final class AccountNames: Sendable {
         }
     }
 
-    /// Stores whose names these are. Of a name that was another user's, both are stored, and the exact spelling.
+    /// Stores the user of these names. For a name that was another user's, both users and the exact spelling are
+    /// stored.
     ///
     /// - Parameter new: the names' keys.
     private func note(
@@ -68,7 +69,7 @@ package final class AccountNames: Sendable {
             let others = [known[index], known[new.count + index]].map { $0.flatMap { isSame($0, user.id) ? nil : $0 } }
             guard let other = others[1] ?? others[0] else { continue }
             shared.append(key)
-            // The one who was displaced first stays, so that a third user displaces nobody.
+            // The user who was displaced first stays, so that a third user displaces nobody.
             if case .none = others[1] {
                 try await records.note([keys.otherUser(ofName: key)], of: other, poolID: poolID, endsAt: endsAt)
             }
@@ -81,8 +82,8 @@ package final class AccountNames: Sendable {
             new + exact.map { keys.accountName(exactly: $0, in: poolID) }, of: user.id, poolID: poolID, endsAt: endsAt)
     }
 
-    /// The `sub` of the users who have signed in by a name, in any case, or have proven it otherwise; the last one who
-    /// has signed in by exactly this one first.
+    /// Returns the `sub` of each user who has signed in under a name, in any letter case, or has otherwise proven to
+    /// own it. The last user to sign in under exactly this name comes first.
     func subjects(named name: String, poolID: String) async throws -> [String] {
         let key = keys.accountName(name, in: poolID)
         let names = [keys.accountName(exactly: name, in: poolID), key, keys.otherUser(ofName: key)]
@@ -92,7 +93,8 @@ package final class AccountNames: Sendable {
         return subjects
     }
 
-    /// Whether names, in any case, are of one user, and of nobody else before. Where nobody can say, they are not.
+    /// Returns whether names, in any letter case, belong to one user and never belonged to another; false if the store
+    /// cannot be read.
     func areOnly(_ names: [String], of subject: String, poolID: String) async -> Bool {
         let keys = names.map { self.keys.accountName($0, in: poolID) }
         do {
@@ -112,7 +114,7 @@ package final class AccountNames: Sendable {
 }
 
 extension AccountUser {
-    /// The name that a sign-in began with, and those that the pool itself has made sure of.
+    /// Returns the name that a sign-in began with, and those that the pool has verified.
     func names(typed: String?) -> [String] {
         var names = [typed, username].compactMap { $0 }
         if emailVerified, let email { names.append(email) }

@@ -1,9 +1,9 @@
 internal import Encoding
 
-/// Values by key, a bounded number of them, each until its time is over.
+/// A table with a bounded number of values by key, each with an expiry.
 ///
-/// When there is no room, an eighth of them makes way at once, those that end soonest: so the search for them does not
-/// come with each new key.
+/// When it is full, an eighth of the values is removed at once, those that expire first, so that not every new key
+/// requires a search.
 struct ExpiringTable<Value: Sendable>: Sendable {
     private var entries: [ExactText: (value: Value, endsAt: Int64)] = [:]
     private let capacity: Int
@@ -14,7 +14,7 @@ struct ExpiringTable<Value: Sendable>: Sendable {
 
     var count: Int { entries.count }
 
-    /// - Parameter now: in the unit of ends.
+    /// - Parameter now: in the unit of `endsAt`.
     func value(of key: String, at now: Int64) -> Value? {
         guard let entry = entries[ExactText(key)], entry.endsAt > now else { return nil }
         return entry.value

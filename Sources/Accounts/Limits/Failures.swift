@@ -1,22 +1,22 @@
 internal import Pipeline
 
-/// The failures in a row of one account, or of one device of its own.
+/// The consecutive failures of one account, or of one of its known devices.
 struct Failures: Sendable, Equatable {
     var count: Int64 = 0
     /// Milliseconds since 1970.
     var lastAt: Int64 = 0
-    /// Attempts whose outcome is not known yet, each of which may be a failure.
+    /// Attempts in progress, each of which may fail.
     var pending = 0
-    /// The epoch of the store's record in which the failures were counted, as far as is known; see ``FailureRecord``.
+    /// The latest known epoch of the store's record in which the failures were counted; see ``FailureRecord``.
     var epoch: Int64 = 0
 
-    /// Milliseconds until one more may try; 0 when it may now.
+    /// Returns the milliseconds until another attempt is allowed; 0 if it is allowed now.
     ///
-    /// Attempts made at the same time count as if they had failed already: else any number of guesses would get in
-    /// before the first has failed.
+    /// Concurrent attempts count as failures: otherwise any number of guesses would be admitted before the first has
+    /// failed.
     ///
-    /// - Parameter gateways: how many let attempts through at the same time, each its share of those that are left, and
-    ///   one at least.
+    /// - Parameter gateways: the number of gateways that admit attempts at the same time. Each has its share of the
+    ///   remaining ones, and at least one.
     func wait(_ policy: LockoutPolicy, gateways: Int = 1, at milliseconds: Int64) -> Int64 {
         let lock = policy.lock(afterFailures: count) * 1000
         if lock > 0, lastAt + lock > milliseconds { return min(lastAt + lock - milliseconds, lock) }

@@ -11,7 +11,7 @@ struct LimitKeys: Sendable {
         self.key = key
     }
 
-    // A window's number means something beside windows of the same length only.
+    // Keys contain the window's length: a window's number is only comparable among windows of the same length.
 
     func address(_ address: String, _ budget: AccountBudget, _ limit: RateLimit) -> String {
         let customer = IPAddress(address)?.ofCustomer.description ?? address
@@ -22,12 +22,12 @@ struct LimitKeys: Sendable {
         code("account", budget.rawValue, String(limit.window), Self.folded(account))
     }
 
-    /// - Parameter device: as the account's user named it.
+    /// - Parameter device: the ID that the account's app uses.
     func device(_ device: String, of account: String, _ budget: AccountBudget, _ limit: RateLimit) -> String {
         code("device", budget.rawValue, String(limit.window), Self.folded(account), device)
     }
 
-    /// All known devices of an account together.
+    /// Returns the key of all known devices of an account together.
     func devices(of account: String, _ budget: AccountBudget, _ limit: RateLimit) -> String {
         code("devices", budget.rawValue, String(limit.window), Self.folded(account))
     }
@@ -38,50 +38,51 @@ struct LimitKeys: Sendable {
 
     func failures(of account: String) -> String { code("failures", Self.folded(account)) }
 
-    /// - Parameter shown: what stands for the step.
+    /// - Parameter shown: the digest that identifies the step.
     func failures(ofStep shown: String) -> String { code("step-failures", shown) }
 
-    /// Steps of sign-ins that began elsewhere.
+    /// Returns the key of failures in steps of sign-ins that began elsewhere.
     func failures(ofStepsFrom address: String) -> String {
         code("steps-failures", IPAddress(address)?.ofCustomer.description ?? address)
     }
 
-    /// Guesses by calls with a token of the user's, of whichever session.
+    /// Returns the key of guesses by calls with a token of the user, from any session.
     func failures(ofTokensOf subject: String) -> String { code("token-failures", subject) }
 
-    /// Guesses by calls with a token of this session.
+    /// Returns the key of guesses by calls with a token of this session.
     func failures(ofSession session: String, of subject: String) -> String {
         code("session-failures", subject, session)
     }
 
-    /// A key that is like others and counts nothing.
+    /// Returns a key that looks like others and counts nothing.
     func padding(of key: String, number: Int) -> String { code("padding", key, String(number)) }
 
-    // A device is an account's that goes by exactly this name: a pool may have another one whose name differs in case.
+    // A device belongs to an account with exactly this name: a pool may have another account whose name differs only in
+    // case.
 
     func failures(of account: String, on device: String) -> String { code("device-failures", account, device) }
 
     func knownDevice(_ device: String, of account: String) -> String { code("known-device", account, device) }
 
-    /// - Parameter key: by which the account's failures are counted.
+    /// - Parameter key: the key that counts the account's failures.
     func knownDevice(_ device: String, ofKey key: String) -> String { code("known-device-of", key, device) }
 
     func newDevices(of account: String) -> String { code("new-devices", account) }
 
-    /// - Parameter name: for sign-in.
+    /// - Parameter name: a sign-in name.
     func accountName(_ name: String, in poolID: String) -> String { code("account-name", poolID, Self.folded(name)) }
 
-    /// A name in exactly this spelling.
+    /// Returns the key of a name in exactly this spelling.
     func accountName(exactly name: String, in poolID: String) -> String { code("account-name-exact", poolID, name) }
 
-    /// Another user of a name than the last one.
+    /// Returns the key of a name's user before the last one.
     func otherUser(ofName key: String) -> String { code("account-name-other", key) }
 
-    /// Pools take names in any case for the same one, unless they are case-sensitive. Spellings that look the same count
-    /// as one too: nobody gets more guesses by them.
+    /// Folds a name. Pools ignore the case of names, unless they are case-sensitive. Canonically equivalent spellings
+    /// count as one name too, and allow no further guesses.
     static func folded(_ account: String) -> String { account.composed.foldedCase }
 
-    /// Parts are told apart by their lengths: no two lists give one text.
+    /// Hashes the parts. Each is preceded by its length, so that no two lists give the same text.
     private func code(_ parts: String...) -> String {
         var text: [UInt8] = []
         text.reserveCapacity(parts.reduce(0) { $0 + $1.utf8.count + 8 })

@@ -2,7 +2,7 @@ internal import Encoding
 internal import Pipeline
 internal import Store
 
-/// One limit that a call comes under, and by what it is counted.
+/// One limit that applies to a call, with the key that counts it.
 struct CountedLimit {
     var cause: LimitCause
     var key: String
@@ -18,17 +18,17 @@ struct CountedLimit {
 /// The limits' state in memory. Times are milliseconds since 1970 unless they say otherwise.
 struct LimitState: Sendable {
     var settings: AccountLimitSettings
-    /// How many gateways share the records, as of the last call.
+    /// The number of gateways that share the records, as of the last call.
     var gateways = 1
     private var counts: ExpiringTable<SlidingCount>
     private var failures: ExpiringTable<Failures>
-    /// The accounts that names are of, each by what its failures are counted by.
+    /// The accounts of names, each as the key that counts its failures.
     private var aliases: ExpiringTable<String>
-    /// When somebody has proven last to be whom a name calls.
+    /// The time at which somebody last proved to be the user of a name.
     private var proofs: ExpiringTable<Int64>
-    /// The devices of each account that have become known lately.
+    /// The number of devices of each account that became known recently.
     private var newDevices: ExpiringTable<SlidingCount>
-    /// Counts since the last write.
+    /// The counts since the last write.
     private var unwritten: [Unwritten: CountRecord] = [:]
     private(set) var refused: [LimitCause: Int] = [:]
 
@@ -48,9 +48,10 @@ struct LimitState: Sendable {
 
     // MARK: Calls
 
-    /// Counts the call, or says why it is not let through, which counts nothing.
+    /// Counts a call or, if it is refused, returns the reason and counts nothing.
     ///
-    /// - Parameter accounts: what a failure is counted by as well, without a say in whether the call is let through.
+    /// - Parameter accounts: further keys under which a failure is counted. They do not affect whether the call is
+    ///   admitted.
     mutating func admit(
         _ counted: [CountedLimit], failures keys: [String], accounts: [String] = [], at now: Int64
     ) -> LimitReached? {
@@ -60,14 +61,14 @@ struct LimitState: Sendable {
         return nil
     }
 
-    /// Says why a call is not let through, and counts it for none of the limits.
+    /// Returns the reason to refuse a call, without counting the call; nil if there is none.
     mutating func refuse(_ counted: [CountedLimit], failures keys: [String] = [], at now: Int64) -> LimitReached? {
         guard let reached = check(counted, failures: keys, at: now) else { return nil }
         refused[reached.cause, default: 0] += 1
         return reached
     }
 
-    /// The limit that takes longest to let the call through.
+    /// Returns the limit with the longest wait; nil if none refuses the call.
     private mutating func check(_ counted: [CountedLimit], failures keys: [String], at now: Int64) -> LimitReached? {
         var longest: (cause: LimitCause, wait: Int64)?
         func note(_ cause: LimitCause, _ wait: Int64) {
@@ -84,8 +85,8 @@ struct LimitState: Sendable {
         return longest.map { LimitReached(cause: $0.cause, retryAfter: Int(($0.wait + 999) / 1000)) }
     }
 
-    /// The count in the clock's present window. If the clock has been set back, the window is adjusted even when the
-    /// call counts nothing, so that a wait does not begin anew with each call.
+    /// Returns the count in the current window. If the clock has been set back, the window is adjusted even if the call
+    /// counts nothing, so that a wait does not start again with each call.
     private mutating func count(of counted: CountedLimit, at now: Int64) -> SlidingCount? {
         guard var known = counts.value(of: counted.key, at: now / 1000) else { return nil }
         let window = known.window
@@ -102,9 +103,10 @@ struct LimitState: Sendable {
         known.count()
         let endsAt = known.endsAt(counted.limit)
         counts.set(known, of: counted.key, endsAt: endsAt, at: now / 1000)
-        // While the store cannot be written to, what waits for it is bounded as well.
+        // While the store cannot be written to, the pending counts are also bounded.
         guard unwritten.count < settings.maximumKeys else { return }
-        // The total of the window before, to which others may have added, is asked for with the first call of this one.
+        // The first call of a window also requests the total of the previous one, to which other gateways may have
+        // added.
         if before != known.window { ask(counted.key, window: known.window - 1, endsAt: endsAt) }
         unwritten[
             Unwritten(key: counted.key, window: known.window),
@@ -120,8 +122,8 @@ struct LimitState: Sendable {
 
     // MARK: Failures
 
-    /// The failures of a key. One that is in the future was noted before the clock was set back, and counts as one of
-    /// now.
+    /// Returns the failures of a key. A failure in the future was counted before the clock was set back, and is treated
+    /// as one of now.
     private mutating func failures(of key: String, at now: Int64) -> Failures? {
         guard var known = failures.value(of: key, at: now / 1000) else { return nil }
         guard known.lastAt > now else { return known }
@@ -133,19 +135,20 @@ struct LimitState: Sendable {
 
     mutating func hasFailures(_ key: String, at now: Int64) -> Bool { (failures(of: key, at: now)?.count ?? 0) > 0 }
 
-    /// An attempt that was admitted has come to its end.
+    /// Ends an admitted attempt without a failure.
     mutating func settle(_ key: String, at now: Int64) {
         guard let policy = settings.lockout, var known = failures(of: key, at: now) else { return }
         known.pending = max(0, known.pending - 1)
         guard known.count > 0 || known.pending > 0 || known.epoch > 0 else { return failures.remove(key) }
-        // An attempt that proves nothing does not keep earlier failures from being forgotten.
+        // An attempt that proves nothing does not extend the time until earlier failures are forgotten.
         let since = known.count > 0 ? known.lastAt : now
         failures.set(known, of: key, endsAt: since / 1000 + policy.forgetAfter, at: now / 1000)
     }
 
-    /// An attempt that was admitted has failed.
+    /// Counts the failure of an admitted attempt.
     ///
-    /// - Returns: when that is forgotten, in seconds since 1970, and whether there is a lock; nil where there are none.
+    /// - Returns: the time at which it is forgotten, in seconds since 1970, and whether there is a lock; nil if locks
+    ///   are disabled.
     mutating func fail(_ key: String, at now: Int64) -> (endsAt: Int64, isLocked: Bool)? {
         guard let policy = settings.lockout else { return nil }
         var known = failures(of: key, at: now) ?? Failures()
@@ -163,7 +166,7 @@ struct LimitState: Sendable {
         return (failures(of: key, at: now)?.count ?? 0) > 0
     }
 
-    /// An attempt begins, which may fail.
+    /// Begins an attempt, which may fail.
     private mutating func begin(_ key: String, at now: Int64) {
         guard let policy = settings.lockout else { return }
         var known = failures(of: key, at: now) ?? Failures()
@@ -174,11 +177,11 @@ struct LimitState: Sendable {
     // MARK: Accounts of several names
 
     enum AccountTrial {
-        /// It may be tried; what its failures are counted by.
-        /// `isCleared`: its failures were forgotten for a proof, which is to be stored as well.
+        /// It may be tried; the key counts its failures. `isCleared`: a proof has reset its failures, which must also
+        /// be stored.
         case open(String, isCleared: Bool)
         case locked(LimitReached)
-        /// It counts already, or nothing does.
+        /// It is counted already, or locks are disabled.
         case unknown
     }
 
@@ -187,21 +190,21 @@ struct LimitState: Sendable {
         aliases.set(key, of: typed, endsAt: endsAt, at: now / 1000)
     }
 
-    /// The key that counts the failures of the account behind a name; nil if the account is unknown.
+    /// Returns the key that counts the failures of the account behind a name; nil if the account is unknown.
     func account(calledBy typed: String, at now: Int64) -> String? { aliases.value(of: typed, at: now / 1000) }
 
     /// Begins an attempt at an account, unless it is locked.
     ///
     /// - Parameters:
-    ///   - key: what its failures are counted by.
-    ///   - typed: what it was called.
-    ///   - known: what counts already.
+    ///   - key: the key that counts the account's failures.
+    ///   - typed: the key of the name in the call.
+    ///   - known: the keys that are counted already.
     mutating func tryAccount(_ key: String, calledBy typed: String, known: [String], at now: Int64) -> AccountTrial {
         guard let policy = settings.lockout, !known.contains(key) else { return .unknown }
         var isCleared = false
         if let failures = failures(of: key, at: now) {
             if let proof = proofs.value(of: typed, at: now / 1000), proof >= failures.lastAt {
-                // Proven before it was known which account the name is of.
+                // The proof was given before the account of the name was known.
                 isCleared = forget(key, at: now)
             } else if case let wait = failures.wait(policy, gateways: gateways, at: now), wait > 0 {
                 refused[.lockout, default: 0] += 1
@@ -212,9 +215,9 @@ struct LimitState: Sendable {
         return .open(key, isCleared: isCleared)
     }
 
-    /// Somebody has proven to be whom a name calls.
+    /// Resets the failures of a name's account after a proof by its user.
     ///
-    /// - Returns: what is forgotten.
+    /// - Returns: the keys that were reset.
     mutating func forgetAll(calledBy typed: String, at now: Int64) -> [String] {
         guard let policy = settings.lockout else { return [] }
         proofs.set(now, of: typed, endsAt: now / 1000 + policy.forgetAfter, at: now / 1000)
@@ -225,10 +228,11 @@ struct LimitState: Sendable {
 
     // MARK: Known devices
 
-    /// How many devices of an account become known: else one user's could displace those of all others in the store.
+    /// The number of devices of an account that become known: otherwise one user's devices could displace those of all
+    /// others in the store.
     private static let newDevicesLimit = RateLimit(20, per: 86_400)
 
-    /// Counts a new device, or returns false where that is one too many.
+    /// Counts a new device; returns false if the limit is reached.
     mutating func takesDevice(_ key: String, at now: Int64) -> Bool {
         let limit = Self.newDevicesLimit
         var known = newDevices.value(of: key, at: now / 1000) ?? SlidingCount(limit, at: now)
@@ -241,16 +245,16 @@ struct LimitState: Sendable {
 
     // MARK: The store
 
-    /// Takes over failures that others may have added to.
+    /// Takes over failures to which other gateways may have added.
     ///
     /// - Returns: whether there is a lock.
     mutating func adopt(_ record: FailureRecord, at now: Int64) -> Bool {
         guard let policy = settings.lockout else { return false }
         var known = failures(of: record.key, at: now) ?? Failures()
-        // A record of the future is by a clock that has been set back since.
+        // A record in the future is by a clock that has since been set back.
         let lastAt = min(record.lastAt, now)
         if record.epoch > known.epoch {
-            // Someone has reset the failures: those that were counted here before count no more.
+            // Another gateway has reset the failures: earlier ones no longer count here.
             (known.count, known.lastAt, known.epoch) = (record.count, lastAt, record.epoch)
         } else if record.count > known.count, record.epoch == known.epoch || record.lastAt > known.epoch {
             known.count = record.count
@@ -264,12 +268,12 @@ struct LimitState: Sendable {
         return known.wait(policy, at: now) > 0
     }
 
-    /// Takes over a count that others may have added to.
+    /// Takes over a count to which other gateways may have added.
     mutating func adopt(_ record: CountRecord, total: Int64, at now: Int64) {
         var known =
             counts.value(of: record.key, at: now / 1000)
             ?? SlidingCount(window: record.window, current: 0)
-        // Calls counted here since then are not in the total yet.
+        // The total does not contain the calls counted here since the write.
         let since = unwritten[Unwritten(key: record.key, window: record.window)]?.count ?? 0
         known.adopt(total: total + since, ofWindow: record.window)
         let endsAt = max(record.endsAt, counts.endsAt(of: record.key) ?? 0)
@@ -281,7 +285,7 @@ struct LimitState: Sendable {
         return Array(unwritten.values)
     }
 
-    /// Takes back what could not be written, for the next write, as far as it has not ended and there is room.
+    /// Restores counts that could not be written, for the next write, unless they have expired or there is no room.
     mutating func putBack(_ records: some Sequence<CountRecord>, at now: Int64) {
         for record in records where record.endsAt > now / 1000 {
             let number = Unwritten(key: record.key, window: record.window)

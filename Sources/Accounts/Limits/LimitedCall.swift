@@ -3,35 +3,36 @@ package import Pipeline
 /// An account call as limits see it.
 package struct LimitedCall: Sendable {
     package var budget: AccountBudget
-    /// The account that the call is said or known to be about; nil where nothing in it says.
+    /// The account that the call claims or is known to be about; nil if it names none.
     package var account: String?
-    /// The app's id for its device.
+    /// The app's ID of its device.
     package var device: String?
-    /// The device that is proven otherwise than by an earlier sign-in, by a name that the client cannot choose. It
-    /// counts in the place of ``device``.
+    /// The device with another proof than an earlier sign-in, under a name that the client cannot choose; nil if there
+    /// is none. It replaces ``device``.
     var provenDevice: String?
-    /// Digests of a sign-in step whose owner is not known here; nil for all other calls. Such a step belongs to no
-    /// device, and the name in it proves nothing.
+    /// Digests of a sign-in step of an unknown account; nil for all other calls. Such a step belongs to no device, and
+    /// the name in it proves nothing.
     var unknownStep: [String]?
     /// An IPv4 or IPv6 literal.
     package var clientAddress: String
-    /// Whether it counts for its account alone, because it belongs to a call that counts as well.
+    /// Whether the call counts only for its account, because it belongs to a call that is itself counted.
     var isOfAccountOnly = false
 
-    /// Nil for all but a call that shows a current password beside a token.
+    /// The guess in a call that has a current password besides a token; nil for all others.
     var guess: Guess?
 
-    /// A guess at the password of an account by a call with a token of the account's. Strangers have none: it has locks
-    /// of its own, which no failed sign-in reaches. A wrong one is a failure of the account all the same.
+    /// A guess at an account's password in a call with a token of the account. Others have no such token, so the guess
+    /// has locks of its own, which failed sign-ins do not affect. A wrong guess still counts as a failure of the
+    /// account.
     struct Guess: Sendable {
-        /// The account itself, and its user's `sub` in the pool, which no other account's looks like.
+        /// The account itself, and its user's `sub` in the pool, in a form that no account name has.
         var account: String
         var subject: String
-        /// The sign-in that the token is of, where it says so.
+        /// The token's sign-in; nil if the token does not name it.
         var session: String?
     }
 
-    /// Whether it may end as a wrong guess, which counts towards the account's lock.
+    /// Whether the call may end as a wrong guess, which counts towards the account's lock.
     var countsGuesses: Bool { budget == .signIn }
     var isUnknownStep: Bool { if case .some = unknownStep { true } else { false } }
 

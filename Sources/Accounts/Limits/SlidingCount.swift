@@ -1,11 +1,11 @@
 internal import Pipeline
 
-/// The calls counted against a ``RateLimit``: in the window that the clock is in, and in the one before.
+/// The calls counted against a ``RateLimit`` in the current window and in the previous one.
 ///
-/// Windows begin at multiples of their length. The count of the one before fades as the present one goes on, so that no
-/// two bursts fit around the moment where one window ends.
+/// Windows begin at multiples of their length. The weight of the previous window decreases during the current one, so
+/// that no two bursts fit around a window's end.
 struct SlidingCount: Sendable, Equatable {
-    /// The number of the window that ``current`` counts.
+    /// The number of the window whose calls ``current`` counts.
     private(set) var window: Int64
     private(set) var current: Int64
     private(set) var previous: Int64
@@ -23,8 +23,8 @@ struct SlidingCount: Sendable, Equatable {
 
     static func window(_ limit: RateLimit, at milliseconds: Int64) -> Int64 { milliseconds / (limit.window * 1000) }
 
-    /// Goes on to the window that the clock is in. A clock that was set back begins another window, with what the last
-    /// one has counted: it neither holds calls up until it has caught up, nor lets more of them through.
+    /// Advances to the clock's window. A clock that was set back begins another window with the last count: calls
+    /// neither wait until the clock has caught up, nor are more of them admitted.
     mutating func advance(_ limit: RateLimit, to milliseconds: Int64) {
         let now = Self.window(limit, at: milliseconds)
         guard now != window else { return }
@@ -33,7 +33,7 @@ struct SlidingCount: Sendable, Equatable {
         window = now
     }
 
-    /// Milliseconds until one more is within the limit; 0 when it is now.
+    /// Returns the milliseconds until another call is within the limit; 0 if it is now.
     ///
     /// - Precondition: advanced to `milliseconds`.
     func wait(_ limit: RateLimit, at milliseconds: Int64) -> Int64 {
@@ -48,7 +48,7 @@ struct SlidingCount: Sendable, Equatable {
             let needed = length - room * length / previous
             return max(0, needed - elapsed)
         }
-        // Not in this window any more: in the next one, what is counted now fades.
+        // No call fits into this window. In the next one, the weight of the current count decreases.
         let next = length - elapsed
         guard current > allowed, current > 0 else { return next }
         return next + max(0, length - allowed * length / current)
@@ -56,7 +56,7 @@ struct SlidingCount: Sendable, Equatable {
 
     mutating func count() { current += 1 }
 
-    /// Takes over a count that may have been added to by others.
+    /// Takes over a count to which other gateways may have added.
     mutating func adopt(total: Int64, ofWindow number: Int64) {
         if number == window { current = max(current, total) }
         if number == window - 1 { previous = max(previous, total) }
@@ -66,6 +66,6 @@ struct SlidingCount: Sendable, Equatable {
         }
     }
 
-    /// Seconds since 1970 from which nothing of it matters any more.
+    /// Returns the time from which the count has no effect, in seconds since 1970.
     func endsAt(_ limit: RateLimit) -> Int64 { (window + 2) * limit.window }
 }

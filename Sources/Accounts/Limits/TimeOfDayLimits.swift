@@ -1,10 +1,10 @@
 internal import Locking
 package import Store
 
-/// Records with the time of day, for limits that go by a clock that nobody sets.
+/// Stores records with the time of day, for limits that use a steady clock.
 ///
-/// That clock shows the time of day of the process's start, which may have been wrong. The next process must find times
-/// by which its locks end when they should.
+/// The steady clock begins with the time of day at the start of the process, which may have been wrong. The next
+/// process must find times at which its locks end as they should.
 package struct TimeOfDayLimits: LimitRecords {
     private let records: any LimitRecords
     private let offset: ClockOffset
@@ -78,9 +78,9 @@ package struct TimeOfDayLimits: LimitRecords {
     }
 }
 
-/// How far the time of day is ahead of a clock that nobody sets.
+/// The difference between the time of day and a steady clock.
 private final class ClockOffset: Sendable {
-    /// Smaller differences change nothing, so that times stay comparable while the clock is right.
+    /// Smaller differences are ignored, so that times stay comparable while the clock is right.
     private static let tolerance: Int64 = 1000
 
     private let steady: @Sendable () -> Int64
@@ -102,7 +102,7 @@ private final class ClockOffset: Sendable {
 }
 
 extension CountRecord {
-    /// In the same window: it has the number that the limits' clock gave it.
+    /// Moves the expiry. The window does not change: its number is by the limits' clock.
     fileprivate func moved(by milliseconds: Int64) -> CountRecord {
         CountRecord(key: key, window: window, count: count, endsAt: endsAt + milliseconds / 1000)
     }

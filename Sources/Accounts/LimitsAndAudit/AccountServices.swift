@@ -5,8 +5,8 @@ package import Pipeline
 internal import Store
 package import Telemetry
 
-/// Limits, audit and messages of one configuration snapshot. State that outlasts reloads is taken over from the
-/// previous one, and follows the new settings from ``adopt()`` on.
+/// Limits, audit and webhooks of one configuration snapshot. State that outlasts reloads comes from the previous
+/// snapshot, and follows the new settings from ``adopt()`` on.
 package struct AccountServices: Sendable {
     package let limits: AccountLimits
     package let outbox: Outbox
@@ -21,18 +21,18 @@ package struct AccountServices: Sendable {
     private let limitSettings: AccountLimitSettings
     private let receivers: [any OutboxReceiver]
     package let hashes: UserHashes
-    private let place: LogPlace
+    private let place: LogSink
 
     /// - Parameters:
-    ///   - limits: this one, `outbox`, `auditLog`, `steps`, `directSessions`, `names` and `passwordChanges` outlast
+    ///   - limits: like `outbox`, `auditLog`, `steps`, `directSessions`, `names` and `passwordChanges`, it outlasts
     ///     reloads. They follow `limitSettings`, `receivers` and `place` from ``adopt()`` on.
-    ///   - sync: nil where no backend is told.
-    ///   - attributesChanged: called for a user whose attributes may have changed; nil where nobody wants to know.
+    ///   - sync: nil if no backend is notified.
+    ///   - attributesChanged: called for a user whose attributes may have changed; nil if not needed.
     package init(
         limits: AccountLimits, outbox: Outbox, auditLog: AuditLog, steps: SignInSteps,
         directSessions: DirectSessions, names: AccountNames, passwordChanges: PasswordChanges, audit: AuditTrail,
         sync: UserSync?, tally: AccountTally, limitSettings: AccountLimitSettings, receivers: [any OutboxReceiver],
-        attributesChanged: (@Sendable (_ subject: String) async -> Void)? = nil, hashes: UserHashes, place: LogPlace
+        attributesChanged: (@Sendable (_ subject: String) async -> Void)? = nil, hashes: UserHashes, place: LogSink
     ) {
         self.limits = limits
         self.outbox = outbox
@@ -53,7 +53,7 @@ package struct AccountServices: Sendable {
                 attributesChanged: attributesChanged))
     }
 
-    /// The settings take over.
+    /// Applies this snapshot's settings.
     package func adopt() {
         limits.adopt(limitSettings)
         outbox.adopt(receivers)

@@ -4,9 +4,9 @@ internal import Pipeline
 internal import Telemetry
 
 extension AuditEvent {
-    /// The audit events of an account call. There are none for reading a profile, nor for malformed requests.
+    /// Returns the audit events of an account call: none for reading a profile, and none for malformed requests.
     ///
-    /// - Parameter locks: whether the account is locked by it.
+    /// - Parameter locks: whether the call locks the account.
     static func events(of call: AccountCall, _ outcome: AccountOutcome, locks: Bool) -> [AuditEvent] {
         func event(_ kind: AuditEventKind, reason: String? = nil) -> AuditEvent {
             AuditEvent(
@@ -28,7 +28,7 @@ extension AuditEvent {
         }
     }
 
-    /// Why an account is locked from now on.
+    /// The reason of a lock that begins with this call.
     private static let tooManyFailures = "too-many-failures"
 
     private static func kind(of effect: AccountOperation.Effect) -> AuditEventKind? {
@@ -52,11 +52,11 @@ extension AuditEvent {
         }
     }
 
-    /// Nil for a refusal that is no event: a malformed request was never tried.
+    /// Returns nil for a refusal that is not an event: a malformed request was never tried.
     private static func kind(ofRefused operation: AccountOperation, _ reason: Reason) -> AuditEventKind? {
         guard !reason.isOfMalformedBody else { return nil }
         if operation.budget == .signIn { return reason.isLock ? .lockedOut : .signInFailed }
-        // The current password can be guessed as at a sign-in.
+        // The current password can be guessed like at a sign-in.
         if operation.countsGuesses || operation.effect == .passwordChanged {
             return reason.isLock ? .lockedOut : reason.isOfPassword ? .signInFailed : nil
         }
@@ -69,7 +69,7 @@ extension AuditEvent {
         }
         switch reason.ofSession {
         case .reused, .usedByOtherDevice: return .refreshReused
-        // A user who signs out wants the session to be over.
+        // A user who signs out intends the session to end.
         case .expired, .idle, .ended: return operation.effect == .refreshed ? .sessionExpired : nil
         case nil: return nil
         }

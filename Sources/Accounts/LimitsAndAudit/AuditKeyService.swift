@@ -3,14 +3,15 @@ package import Logging
 internal import Store
 package import Telemetry
 
-/// The key of users' hashes that several gateways share, followed while it is in use.
+/// The key of users' hashes, which several gateways share; follows the stored key.
 package final class AuditKeyService: Sendable {
     package let hashes: UserHashes
     private let followed: FollowedKeyRing
 
-    /// Has read the key, and made it where there was none.
+    /// Reads the key, and creates it if there is none.
     ///
     /// - Parameter now: seconds since 1970.
+    /// - Throws: an error if the key cannot be read or created.
     package init(
         _ storage: any KeyRingStorage, _ schedule: RotationSchedule, logger: Logger,
         now: @escaping @Sendable () -> Int64
@@ -28,12 +29,12 @@ package final class AuditKeyService: Sendable {
         try await followed.follow()
     }
 
-    /// Why the key could not be read last; nil while all is well.
+    /// The error of the last attempt to read the key; nil if it succeeded.
     package var error: String? { followed.error }
 
     /// Reads the key again.
     ///
-    /// - Throws: what stands against it; what was in use stays so.
+    /// - Throws: the error; the key in use stays.
     package func follow() async throws { try await followed.follow() }
 
     /// Follows the stored key until cancelled.

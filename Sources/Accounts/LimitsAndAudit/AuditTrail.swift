@@ -3,15 +3,15 @@ internal import Store
 internal import Synchronization
 package import Telemetry
 
-/// Where audit events go: the log, and the webhook's outbox.
+/// The destinations of audit events: the log, the recent events, and the webhook's outbox.
 package final class AuditTrail: Sendable {
-    /// Posts events to where they are wanted.
+    /// The webhook that receives selected events.
     package struct Webhook: Sendable {
         var destination: String
         var events: Set<AuditEventKind>
         var outbox: Outbox
         var hashes: UserHashes
-        /// Makes a key by which the receiver knows a message that comes again.
+        /// Creates the key by which the receiver recognizes a repeated message.
         var makeKey: @Sendable () -> String
 
         package init(
@@ -26,7 +26,7 @@ package final class AuditTrail: Sendable {
         }
     }
 
-    /// Nil while it is switched off.
+    /// nil if it is disabled.
     private let log: AuditLog?
     private let webhook: Webhook?
     private let recent: RecentEvents
@@ -37,14 +37,15 @@ package final class AuditTrail: Sendable {
         self.webhook = webhook
     }
 
-    /// When this returns, the event is in the outbox where it is to be sent; the log follows.
+    /// Records an event. When this returns, an event for the webhook is in the outbox; the log follows.
     package func record(_ event: AuditEvent) async {
         let event = recordLocally(event)
         guard let webhook, webhook.events.contains(event.kind) else { return }
         _ = await webhook.outbox.add(webhook.message(event))
     }
 
-    /// For event loops, which wait for nothing, and for what nobody may see being written.
+    /// Records an event without waiting for the store: for event loops, and for events whose write must not affect the
+    /// response time.
     package func recordWithoutWaiting(_ event: AuditEvent) {
         let event = recordLocally(event)
         guard let webhook, webhook.events.contains(event.kind) else { return }
@@ -52,7 +53,7 @@ package final class AuditTrail: Sendable {
         Task { await webhook.outbox.add(message) }
     }
 
-    /// In the log and among the recent events, for calls that may cost no write.
+    /// Records an event in the log and among the recent events only, for calls that must cause no write.
     ///
     /// - Returns: the event with its trace.
     @discardableResult
@@ -70,7 +71,7 @@ extension AuditTrail.Webhook {
         var encoder = AuditEncoder(hashes)
         var body: [UInt8] = []
         encoder.encode(event, into: &body)
-        // The subject stays out of it: the receiver gets the hash that the log has.
+        // The subject is omitted: the receiver gets the same hash as the log.
         return OutboxMessage(
             key: makeKey(), destination: destination, kind: event.kind.rawValue,
             body: String(decoding: body, as: UTF8.self), createdAt: event.time)

@@ -6,19 +6,19 @@ internal import Locking
 internal import Pipeline
 package import Telemetry
 
-/// Applies the limits before each account call. After the call it tells the backend, the limits and the audit log, in
-/// this order: a call that the backend must know of and does not is no success to the others.
+/// Applies the limits before each account call. After the call it reports to the backend, the limits and the audit log,
+/// in this order: a call that the backend must know of and does not is not reported as a success to the others.
 struct LimitsAndAudit: AccountGuard {
     private let limits: AccountLimits
     private let audit: AuditTrail
-    /// Nil where no backend is told.
+    /// nil if no backend is notified.
     private let sync: UserSync?
     private let tally: AccountTally
-    /// Called for a user whose attributes may have changed; nil where nobody wants to know.
+    /// Called for a user whose attributes may have changed; nil if not needed.
     private let attributesChanged: AttributesChanged?
     private let names: AccountNames
 
-    /// Returns when everybody goes by the new ones.
+    /// Returns once this gateway no longer uses the former attributes.
     typealias AttributesChanged = @Sendable (_ subject: String) async -> Void
 
     init(
@@ -53,7 +53,7 @@ struct LimitsAndAudit: AccountGuard {
 
     func refused(_ call: AccountCall, _ outcome: AccountOutcome) async {
         report(of: call, outcome)
-        // Nothing limits how often a call comes that was not admitted: it must not fill the webhook's queue.
+        // Nothing limits the number of calls that are not admitted: they must not fill the webhook's queue.
         for event in AuditEvent.events(of: call, outcome, locks: false) { audit.recordLocally(event) }
     }
 
@@ -77,7 +77,7 @@ struct LimitsAndAudit: AccountGuard {
         report(of: call, reported)
         let locks = await settle(admission, outcome)
         if locks { tally.countLockout() }
-        // A sign-in that is refused here is taken back, and a deletion comes again. Any other change is made.
+        // A sign-in that is refused here is taken back, and a deletion is repeated. Any other change is made.
         let recorded = if case .shown = outcome { outcome } else { reported }
         await record(call, recorded, locks: locks)
         await noteChange(by: call, outcome)
@@ -90,7 +90,7 @@ struct LimitsAndAudit: AccountGuard {
         await attributesChanged(subject)
     }
 
-    /// In the metrics.
+    /// Counts a call in the metrics.
     private func report(of call: AccountCall, _ outcome: AccountOutcome) {
         tally.count(AccountTally.Key(call.operation, outcome))
         if let method = call.method, let result = SignInTally.Result(outcome) { tally.signIns.count(method, result) }
@@ -99,15 +99,17 @@ struct LimitsAndAudit: AccountGuard {
         }
     }
 
-    /// In the audit log.
+    /// Records a call in the audit log.
     private func record(_ call: AccountCall, _ outcome: AccountOutcome, locks: Bool) async {
         for event in AuditEvent.events(of: call, outcome, locks: locks) {
-            // The account may be locked where what was typed is not: waiting for one more write would tell.
+            // The account may be locked although the typed name is not: waiting for another write would reveal that.
             if locks, event.kind == .lockedOut { audit.recordWithoutWaiting(event) } else { await audit.record(event) }
         }
     }
 
-    /// - Returns: whether the account is locked by it.
+    /// Reports the outcome to the limits.
+    ///
+    /// - Returns: whether the call locks the account.
     private func settle(_ admission: consuming Admission, _ outcome: AccountOutcome) async -> Bool {
         let call = admission.call
         switch outcome {
@@ -118,7 +120,7 @@ struct LimitsAndAudit: AccountGuard {
             }
         case .refused(let error, let reason) where reason.isGuess(refusedWith: error):
             return await admission.failed()
-        // Forgotten when the user signs in. A challenge of several questions looks the same.
+        // Reset when the user signs in. A challenge of several questions looks the same.
         case .challenged where call.wasAnsweredWrong, .refused where call.wasAnsweredWrong:
             return await admission.failed()
         case .succeeded where call.operation.effect == .passwordChanged:
@@ -134,8 +136,8 @@ struct LimitsAndAudit: AccountGuard {
         return false
     }
 
-    /// The code of a reset was sent to the user, so its holder is the user; of a name that several users have had, nobody
-    /// knows which of them.
+    /// Unlocks the account after a reset. The code was sent to the user, so its holder is the user. If several users
+    /// have had the name, it is unknown which of them.
     private func unlock(_ call: AccountCall) async {
         guard let name = call.account, let account = LimitedCall.account(of: call) else { return }
         let subjects: [String]
@@ -150,7 +152,9 @@ struct LimitsAndAudit: AccountGuard {
 }
 
 extension AccountLimits {
-    /// - Throws: 429 for a call that has reached a limit, and 503 where nobody knows what other gateways have counted.
+    /// Admits a call.
+    ///
+    /// - Throws: 429 for a call that has reached a limit; 503 if the counts of other gateways are unknown.
     func admission(of call: AccountCall) async throws(Refusal) -> Admission {
         let admitted: AdmittedCall
         do {
@@ -158,7 +162,7 @@ extension AccountLimits {
         } catch {
             throw .retryLater(.tooManyRequests, after: error.retryAfter, reason: .limit(error.cause))
         }
-        // Dropped, it counts nothing.
+        // If it is dropped, it counts nothing.
         let admission = Admission(call, admitted, self)
         guard !admitted.isUncertain else {
             throw .retryLater(.serviceUnavailable, after: 5, reason: .account(.sessionRecordsUnavailable))
@@ -189,7 +193,7 @@ extension AccountTally.Key {
 }
 
 extension SignInTally.Result {
-    /// Nil for a success that is no sign-in.
+    /// nil for a success that is not a sign-in.
     init?(_ outcome: AccountOutcome) {
         switch outcome {
         case .signedIn, .forwarded: self = .success
@@ -201,7 +205,7 @@ extension SignInTally.Result {
 }
 
 extension SessionLengths.End {
-    /// Nil for what ends no session, or finds none ended.
+    /// nil if the call neither ends a session nor finds one ended.
     init?(_ operation: AccountOperation, _ outcome: AccountOutcome) {
         switch outcome {
         case .succeeded: self.init(effect: operation.effect)
@@ -238,8 +242,8 @@ extension LimitedCall {
     init(_ call: AccountCall) {
         self.init(
             budget: call.operation.budget, account: Self.account(of: call),
-            // A device is proven by a sign-in from it, and counts at a sign-in and for the code of one: other calls may
-            // name any.
+            // A sign-in proves its device, so the device counts at a sign-in and for its code. Other calls could name
+            // any.
             device: call.operation.isOfSignIn ? call.device?.deviceID : nil,
             provenDevice: call.provenDevice, unknownStep: call.unknownStep, clientAddress: call.clientAddress)
         isOfAccountOnly = call.isFurtherMessage
@@ -250,15 +254,17 @@ extension LimitedCall {
         }
     }
 
-    /// The account itself. A name that is typed never is it: else one who types a `sub` would learn of the user's lock.
+    /// Returns the text that identifies the account itself. No typed name has this form: otherwise typing a `sub` would
+    /// reveal that user's lock.
     ///
-    /// - Parameter username: Cognito's own name for the user.
+    /// - Parameter username: Cognito's internal name of the user.
     static func user(_ username: String, in poolID: String) -> String { "\(poolID)/user/\(username)" }
 
     static func subject(_ subject: String, in poolID: String) -> String { "\(poolID)/subject/\(subject)" }
 
-    /// Two pools may have users of one name. The pool's id is folded, so that a name in lower case is its own folded form:
-    /// devices of it are known by what they were stored by before names counted exactly.
+    /// Returns the text that identifies the account that a call is counted for; nil if the call names none. Two pools
+    /// may have users of the same name. The pool's ID is folded, so that a name in lower case is its own folded form:
+    /// its devices keep the keys from before names counted exactly.
     static func account(of call: AccountCall) -> String? {
         if let account = call.account { return "\(LimitKeys.folded(call.poolID))/account/\(account)" }
         if let token = call.tokenDigest { return "\(call.poolID)/token/\(token)" }
@@ -267,11 +273,11 @@ extension LimitedCall {
 }
 
 extension AccountCall {
-    /// The `sub` of the user whose attributes may have changed by the call; nil where none can have.
+    /// Returns the `sub` of the user whose attributes the call may have changed; nil if it cannot have changed any.
     fileprivate func changedSubject(_ outcome: AccountOutcome) -> String? {
         guard operation.mayChangeUser else { return nil }
         switch outcome {
-        // Cognito may have made a part of the change before it refused, or all of it if its response was lost.
+        // Cognito may have made a part of the change before the refusal, or all of it if its response was lost.
         case .succeeded, .shown, .changed, .refused(_, reason: .cognito(_)): return subject
         case .givenAgain, .signedIn, .forwarded, .challenged, .refused: return nil
         }
@@ -281,11 +287,10 @@ extension AccountCall {
 extension AccountOperation {
     fileprivate var isOfSignIn: Bool { budget == .signIn || self == .signInCode }
 
-    /// Whether it can have changed a user's attributes.
+    /// Whether it may change a user's attributes.
     fileprivate var mayChangeUser: Bool { method != .get && effect != .refreshed }
 
-    /// The reasons that it is refused for where nothing is out of order but what the user does, how often, or the way
-    /// to Cognito.
+    /// The reasons for refusals in normal operation: the user's actions, their frequency, or an unavailable Cognito.
     fileprivate var usualRefusals: [Reason] {
         let locks = budget == .signIn || effect == .passwordChanged
         let limits: [LimitCause] = [.address, .account, .global] + (locks ? [.lockout] : [])

@@ -1,9 +1,9 @@
 internal import Pipeline
 
-/// Decisions about account calls by the reason that they were refused for. A new error of accounts or of Cognito does
-/// not compile before it is decided whether it is a guess, whether it reports a lock, and what it says of a session.
+/// Decisions about account calls by the reason of their refusal. A new error of accounts or of Cognito does not compile
+/// until it is decided whether it is a guess, whether it reports a lock, and what it means for a session.
 extension Reason {
-    /// Whether the refusal tells of a wrong password or second factor, or must look as if it did, and counts as a
+    /// Returns whether the refusal is for a wrong password or second factor, or must look like one, and counts as a
     /// failure.
     ///
     /// - Parameter error: the error that the client got.
@@ -37,21 +37,21 @@ extension Reason {
         }
     }
 
-    /// The meaning of a refused refresh or sign-out for the session that its token is of.
+    /// The meaning of a refused refresh or sign-out for the token's session.
     enum OfSession {
-        /// The time for which it may last is over.
+        /// The session's lifetime is over.
         case expired
-        /// Nobody used it for too long.
+        /// The session was unused for too long.
         case idle
-        /// An older token of it was shown: someone else may have one.
+        /// An older token of the session was used: somebody else may have one.
         case reused
-        /// Another device than its own has shown its token.
+        /// A device other than the session's has used its token.
         case usedByOtherDevice
-        /// It was ended, or its user is gone.
+        /// The session was ended, or its user was deleted.
         case ended
     }
 
-    /// Nil where the refusal says nothing about the session.
+    /// nil if the refusal says nothing about the session.
     var ofSession: OfSession? {
         switch self {
         case .account(let error): error.ofSession
@@ -83,7 +83,7 @@ extension RejectReason {
     fileprivate var ofSession: Reason.OfSession? {
         switch self {
         case .revoked: .ended
-        // An access token ends before its session does.
+        // An access token expires before its session ends.
         case .expired: nil
         case .tokenTooLarge, .malformedToken, .malformedHeader, .malformedPayload, .algorithmNotAllowed, .keyIDInvalid,
             .criticalHeader, .unencodedPayload, .keyInHeader, .typeNotAllowed, .issuerInvalid, .unknownIssuer,
@@ -161,7 +161,7 @@ extension CognitoErrorKind {
     fileprivate func isGuess(refusedWith error: GatewayError) -> Bool {
         switch self {
         case .badCredentials, .userNotFound, .codeMismatch: true
-        // Where they look like a wrong password they lock as one does.
+        // If they look like a wrong password, they also lock like one.
         case .userNotConfirmed, .passwordResetRequired, .userDisabled, .temporaryPasswordExpired, .rejectedByTrigger,
             .lockedOut:
             error == .notAuthorized

@@ -6,19 +6,19 @@ internal import Pipeline
 package import Settings
 internal import Store
 
-/// Tells the backend of users: who has signed in, who was confirmed, who is gone.
+/// Notifies the backend that stores the users of sign-ins, confirmations, changes and deletions.
 package struct UserSync: Sendable {
     package static let destination = "user_sync"
 
     var receiver: WebhookReceiver
     var outbox: Outbox
     var events: Set<UserSyncEvent>
-    /// Whether a sign-in waits until the backend has been told.
+    /// Whether a sign-in waits until the backend is notified.
     var isRequired: Bool
-    /// Whether responses show the user as the backend has them.
+    /// Whether responses show the user as the backend stores them.
     var asksForUser: Bool
     var logger: Logger
-    /// Makes a key by which the receiver knows a message that comes again.
+    /// Creates the key by which the receiver recognizes a repeated message.
     var makeKey: @Sendable () -> String
 
     package init(
@@ -35,31 +35,33 @@ package struct UserSync: Sendable {
         self.makeKey = makeKey
     }
 
-    /// - Returns: the user as the backend has them, for the response; nil where that is not asked for.
-    /// - Throws: 503 for a sign-in that the backend must know of and could not be told, and for a deletion whose
-    ///   message could not be stored; 502 for a response that has no user.
+    /// Reports an outcome to the backend.
+    ///
+    /// - Returns: the backend's user for the response; nil if that is not required.
+    /// - Throws: 503 for a sign-in whose required notification failed, and for a deletion whose message could not be
+    ///   stored; 502 for a response without a user.
     @discardableResult
     func report(_ call: AccountCall, _ outcome: AccountOutcome) async throws(Refusal) -> JSONObject? {
         if let (event, user) = Self.event(of: call, outcome), events.contains(event) {
-            // A user who is gone never signs in again, which would tell the same.
+            // A deleted user never signs in again, so no later message can replace this one.
             let message = message(event.rawValue, user, call, mustArrive: event == .deleted)
             if isRequired, event == .signedIn { return try await deliver(message, call) }
             let isStored = await outbox.add(message)
-            // Deleting can be repeated as long as it was not told; nothing else would ever tell of it.
+            // A deletion can be repeated until it is reported; no later call would report it.
             guard isStored || event != .deleted else { throw Self.failed }
         }
         guard asksForUser, case .shown(let user) = outcome else { return nil }
         return try await deliver(message(Self.read, user.object, call), call)
     }
 
-    /// The kind of message that asks for the user. It is never kept for later.
+    /// The kind of message that requests the user. It is never stored.
     private static let read = "read"
 
     private static var failed: Refusal {
         .retryLater(.serviceUnavailable, after: 5, reason: .request(.userSyncFailed))
     }
 
-    /// Tells the backend at once.
+    /// Sends a message to the backend without the outbox.
     private func deliver(_ message: OutboxMessage, _ call: AccountCall) async throws(Refusal) -> JSONObject? {
         do throws(DeliveryFailure) {
             let response = try await receiver.ask(message, needsBody: asksForUser)
@@ -91,7 +93,7 @@ package struct UserSync: Sendable {
         }
     }
 
-    /// A user of whom nothing is known but a name, which stands where a sign-in would have it.
+    /// Returns a user of whom only a name is known, in the member for that kind of name.
     private static func user(named name: String?) -> JSONObject {
         var user: JSONObject = ["id": .null, "email": .null]
         if let name { user[(AccountNameKind(name) ?? .username).rawValue] = .string(name) }
@@ -115,7 +117,7 @@ package struct UserSync: Sendable {
 }
 
 extension AccountOperation.Effect {
-    /// Whether the user is another now than before.
+    /// Whether the user's attributes have changed.
     fileprivate var changesUser: Bool {
         switch self {
         case .userChanged, .emailChanged, .phoneNumberChanged: true
@@ -127,9 +129,9 @@ extension AccountOperation.Effect {
 }
 
 extension FetchResponse {
-    /// The user that a backend has responded with.
+    /// Returns the user in a backend's response.
     ///
-    /// - Throws: ``DeliveryFailure/unusable(_:)`` for a response that is no JSON object.
+    /// - Throws: ``DeliveryFailure/unusable(_:)`` for a response that is not a JSON object.
     func user() throws(DeliveryFailure) -> JSONObject {
         guard let type = header("content-type"), AccountRequest.isJSON(type) else { throw .unusable("content type") }
         guard let user = (try? JSON.parse(body))?.objectValue else { throw .unusable("no JSON object") }

@@ -7,65 +7,68 @@ internal import Telemetry
 
 /// A receiver of the outbox's messages.
 package protocol OutboxReceiver: Sendable {
-    /// By which messages name it.
+    /// The name by which messages refer to the receiver.
     var name: String { get }
-    /// The most time that one attempt takes.
+    /// The time limit of one attempt.
     var timeout: Duration { get }
 
-    /// Sends a message, which was received when this returns.
+    /// Sends a message; returns once it is received.
     func send(_ message: OutboxMessage) async throws(DeliveryFailure)
 }
 
-/// Sends what other services are to be told, each at least once, from a table that outlasts the process.
+/// Sends messages to other services, each at least once, from a table that outlasts the process.
 ///
-/// A message that is not received is sent again after a second, then after twice as long each time, up to an hour. It
-/// is given up after a week. Messages of different ages may arrive in another order than they were written in.
+/// A message that is not received is sent again after a second, then after twice that time each, up to an hour. It is
+/// discarded after a week. Messages of different ages may arrive out of order.
 ///
-/// No destination waits for another one: each has its own room, and its own deliveries.
+/// Destinations do not wait for each other: each has its own capacity, and its own deliveries.
 package actor Outbox {
-    /// For metrics.
+    /// The counts for metrics.
     struct Status: Sendable {
         var delivered = 0
         var failures = 0
-        /// Messages that were not taken because too many waited, or were given up.
+        /// Messages that were not stored because too many waited, or because the store failed, and those that were
+        /// discarded.
         var lost = 0
         var waiting = 0
     }
 
-    /// How many messages wait at most for one destination, of those that must arrive and of the others each. They are
-    /// counted once a second: gateways that share the records exceed it by what they add meanwhile.
+    /// The maximum number of messages that wait for one destination, separately for those that must arrive and for the
+    /// others. They are counted once a second: gateways that share the records can exceed it by the messages added in
+    /// between.
     package static let limit = 100_000
-    /// How long one is tried, in milliseconds.
+    /// The time for which delivery is tried, in milliseconds.
     static let lifetime: Int64 = 7 * 86_400_000
     private static let longestPause: Int64 = 3_600_000
     private static let interval = Duration.seconds(1)
-    /// How many are on their way to one destination at the same time.
+    /// The maximum number of concurrent deliveries to one destination.
     private static let atOnce = 16
     private static let roundsOfKeeping = 60
 
     private let records: any OutboxRecords
     private let now: @Sendable () -> Int64
-    /// Between 0 and 1.
+    /// Returns a number from 0 to 1.
     private let random: @Sendable () -> Double
     private let logger: Logger
-    /// How many deliveries each destination has under way.
+    /// The number of deliveries in progress by destination.
     private var underWay: [String: Int] = [:]
     private nonisolated let counted = Locked(Status())
     private nonisolated let rooms = Locked<[Room: Occupancy]>([:])
-    /// Set when ``run()`` is cancelled, for the deliveries that began with ``add(_:)`` as well.
+    /// Set when ``run()`` is cancelled; it also stops the deliveries that began with ``add(_:)``.
     private nonisolated let hasStopped = Locked(false)
     private static let addingLimit = 4096
 
-    /// Messages that take room from each other, and from nobody else.
+    /// A set of messages that share one limit.
     private struct Room: Hashable {
         @Exact var destination: String
         var mustArrive: Bool
     }
 
     private struct Occupancy {
-        /// Messages that waited when they were counted last, and those that were stored here since.
+        /// The messages that waited at the last count, and those stored here since.
         var waiting = 0
-        /// Messages that are being stored. A flood of them must not pile up before the store.
+        /// The messages that are being stored. Their number is limited, so that a flood does not pile up before the
+        /// store.
         var adding = 0
 
         var isFull: Bool { adding >= Outbox.addingLimit || waiting + adding >= Outbox.limit }
@@ -86,15 +89,15 @@ package actor Outbox {
         self.random = random
     }
 
-    /// Sends to these receivers from now on. Messages for a receiver that is gone wait on.
+    /// Replaces the receivers. Messages for a receiver that is gone keep waiting.
     nonisolated func adopt(_ receivers: [any OutboxReceiver]) {
         let byName = Dictionary(receivers.map { ($0.name, $0) }) { first, _ in first }
         self.receivers.withLock { $0 = byName }
     }
 
-    /// Keeps a message and begins to send it. When this returns, it outlasts the process.
+    /// Stores a message and begins to send it. When this returns true, the message outlasts the process.
     ///
-    /// - Returns: whether it was taken.
+    /// - Returns: whether it is stored.
     nonisolated func add(_ message: OutboxMessage) async -> Bool {
         let room = Room(destination: message.destination, mustArrive: message.mustArrive)
         guard enter(room) else {
@@ -102,7 +105,7 @@ package actor Outbox {
             return false
         }
         do {
-            // One with the same key waits already.
+            // Adding returns false if a message with the same key is waiting.
             leave(room, stored: try await records.add(message))
         } catch {
             leave(room, stored: false)
@@ -137,7 +140,7 @@ package actor Outbox {
 
     // MARK: Sending
 
-    /// Sends what is due to anyone, until nothing is.
+    /// Sends the due messages to all destinations until none is left.
     func sendDue() async {
         let destinations = receivers.withLock { Array($0.keys) }
         await withDiscardingTaskGroup { tasks in
@@ -145,17 +148,17 @@ package actor Outbox {
         }
     }
 
-    /// Sends what is due to one receiver, until nothing is, as far as it has deliveries left.
+    /// Sends the due messages to one receiver until none is left, with the deliveries that are free.
     private func sendDue(to destination: String) async {
         let free = Self.atOnce - underWay[destination, default: 0]
         guard free > 0 else { return }
-        // Before anything is waited for, so that all who come here together have no more than these.
+        // Before the first suspension, so that concurrent calls do not exceed the maximum.
         underWay[destination, default: 0] += free
         let due = await claim(for: destination, limit: free)
         underWay[destination, default: 0] -= free - due.count
         await withDiscardingTaskGroup { tasks in
             for message in due {
-                // Each goes on with the next message by itself: none waits for a slow one.
+                // Each task continues with the next message: none waits for a slow one.
                 tasks.addTask { await self.deliver(from: message, to: destination) }
             }
         }
@@ -173,7 +176,7 @@ package actor Outbox {
     private func claim(for destination: String, limit: Int) async -> [OutboxMessage] {
         guard !isStopping, let receiver = receivers.withLock({ $0[destination] }) else { return [] }
         do {
-            // Longer than any attempt takes.
+            // Longer than an attempt can take.
             let lease = (receiver.timeout.components.seconds + 5) * 1000
             return try await records.claim(
                 for: destination, now: now(), lease: lease, longestPause: Self.longestPause, limit: limit)
@@ -187,12 +190,12 @@ package actor Outbox {
         guard let receiver = receivers.withLock({ $0[message.destination] }) else {
             return await postpone(message, by: Self.longestPause)
         }
-        let work = WorkUnderWay.begin("outbox delivery", "\(message.destination) \(message.kind)")
-        defer { WorkUnderWay.end(work) }
+        let work = WorkInProgress.begin("outbox delivery", "\(message.destination) \(message.kind)")
+        defer { WorkInProgress.end(work) }
         do throws(DeliveryFailure) {
             try await receiver.send(message)
         } catch {
-            // It is due again when its claim ends.
+            // It becomes due again when its claim expires.
             guard !isStopping else { return }
             counted.withLock { $0.failures += 1 }
             let pause = Self.pause(afterAttempts: message.attempts, random())
@@ -207,7 +210,7 @@ package actor Outbox {
         }
         counted.withLock { $0.delivered += 1 }
         do {
-            // In a task of its own: a stop must not have it sent again.
+            // A separate task: a stop must not cause the message to be sent again.
             try await Task { [records] in try await records.remove(key: message.key) }.value
         } catch {
             logger.error("a delivered message will be sent again", metadata: ["error": "\(error)"])
@@ -218,7 +221,7 @@ package actor Outbox {
         do {
             try await records.postpone(key: message.key, until: now() + pause)
         } catch {
-            // It is due again when its claim ends.
+            // It becomes due again when its claim expires.
             guard !isStopping else { return }
             logger.error("the outbox cannot be written to", metadata: ["error": "\(error)"])
         }
@@ -226,8 +229,8 @@ package actor Outbox {
 
     private nonisolated var isStopping: Bool { Task.isCancelled || hasStopped.withLock { $0 } }
 
-    /// Milliseconds until the next attempt: a second, doubled each time up to an hour, and up to a fifth less, so that
-    /// a receiver that comes back is not met by all at once.
+    /// Returns the milliseconds until the next attempt: a second, doubled each time up to an hour, minus up to a fifth,
+    /// so that a receiver that recovers does not get all messages at once.
     static func pause(afterAttempts attempts: Int, _ random: Double) -> Int64 {
         let doubled = min(1000 << Int64(min(max(1, attempts), 21) - 1), longestPause)
         return doubled - Int64(Double(doubled) * random / 5)
@@ -235,7 +238,7 @@ package actor Outbox {
 
     // MARK: Upkeep
 
-    /// Sends what becomes due until cancelled. From then on nothing more is sent.
+    /// Sends messages as they become due, until cancelled. Then no more are sent.
     package func run() async {
         await withTaskCancellationHandler {
             await sendWhatBecomesDue()
@@ -248,7 +251,7 @@ package actor Outbox {
         await withDiscardingTaskGroup { tasks in
             var rounds = 0
             while !Task.isCancelled {
-                // Beside the deliveries that are under way, which may take long.
+                // A separate task, since deliveries in progress may take long.
                 tasks.addTask { await self.sendDue() }
                 if rounds % Self.roundsOfKeeping == 0 { await giveUpOld() }
                 await readWaiting()
@@ -262,7 +265,7 @@ package actor Outbox {
         }
     }
 
-    /// Counts what waits. Where that fails, the last numbers hold.
+    /// Counts the waiting messages. If that fails, the last numbers stay.
     func readWaiting() async {
         guard let counts = try? await records.counts() else { return }
         note(counts)

@@ -6,22 +6,23 @@ package import Keys
 internal import Pipeline
 package import Store
 
-/// A service that is told what has happened: where it is, and how it knows that it is the gateway which tells.
+/// A service that receives webhook events: its address, and the means by which it authenticates the gateway.
 package struct WebhookReceiver: OutboxReceiver {
     package var name: String
     var url: String
     /// The `aud` of the assertion.
     var audience: String
-    /// Authenticates the body; nil: only the assertion does.
+    /// The key that authenticates the body (HMAC); nil: only the assertion does.
     var secret: Secret?
     package var timeout: Duration
-    /// Nil where nothing is signed.
+    /// The `iss` of the assertion; nil if nothing is signed.
     var issuer: String?
     var header: String
     /// The keys that sign; nil if there are none.
     var keys: AssertionKeyService?
     var fetcher: any Fetcher
-    /// Seconds since 1970. The receiver judges the assertion by its own clock, which the records' one may differ from.
+    /// Seconds since 1970. The receiver checks the assertion against its own clock, and the records' clock may differ
+    /// from that.
     var now: @Sendable () -> Int64
 
     package init(
@@ -41,14 +42,14 @@ package struct WebhookReceiver: OutboxReceiver {
         self.now = now
     }
 
-    /// Sends a message. It was received when this returns: any 2xx says so.
+    /// Sends a message; returns once it is received, with any 2xx status.
     package func send(_ message: OutboxMessage) async throws(DeliveryFailure) {
         _ = try await ask(message, needsBody: false)
     }
 
     /// As ``send(_:)``.
     ///
-    /// - Parameter needsBody: for a message whose response says something: a body of more than 64 KiB is a failure then.
+    /// - Parameter needsBody: whether the response's content is needed: a body of more than 64 KiB is then a failure.
     package func ask(
         _ message: OutboxMessage, needsBody: Bool
     ) async throws(DeliveryFailure) -> FetchResponse {
@@ -82,14 +83,14 @@ package struct WebhookReceiver: OutboxReceiver {
     }
 }
 
-/// Why a message was not received, without anything that is in it.
+/// The reason why a message was not received. It contains nothing of the message.
 package enum DeliveryFailure: Error, Equatable, CustomStringConvertible {
     case status(Int)
     case noAnswer(FetchError)
     case notSigned
-    /// Received, and the response does not say what it was asked for.
+    /// Received, but the response lacks the required content.
     case unusable(String)
-    /// By the receiver's own name for it.
+    /// The receiver's own name of the error.
     case refused(String)
 
     package var description: String {

@@ -2,8 +2,8 @@ internal import Cryptography
 package import Sealing
 package import Store
 
-/// Values that all gateways of one database know, sealed with keys that all of them have. A value opens for its own
-/// kind and key alone.
+/// Values that all gateways of one database share, sealed with keys that all of them have. A value can be unsealed only
+/// for its own kind and name.
 package struct SharedValues: Sendable {
     private let records: any ShortLivedRecords
     private let keys: SealingKeyRing
@@ -13,7 +13,7 @@ package struct SharedValues: Sendable {
         keys = sealingKeys
     }
 
-    /// Keeps one value under each of the names, for so many seconds.
+    /// Stores one value under each of the names, for a number of seconds.
     package func keep(
         _ value: [UInt8], _ kind: ShortLivedKind, by names: [String], seconds: Int64
     ) async throws {
@@ -24,7 +24,7 @@ package struct SharedValues: Sendable {
         try await records.keep(values, kind, seconds: seconds)
     }
 
-    /// Those values that are there and open. One that was sealed with a key that is gone is not there.
+    /// Returns the values that exist and can be unsealed. A value sealed with a key that is gone is omitted.
     package func values(_ kind: ShortLivedKind, by names: [String]) async throws -> [ShortLivedValue] {
         guard !names.isEmpty else { return [] }
         return try await records.values(kind, by: names).compactMap { found in
@@ -32,7 +32,7 @@ package struct SharedValues: Sendable {
         }
     }
 
-    /// Removes a value. Of several callers one gets it.
+    /// Removes a value and returns it; nil if there is none. Only one of several concurrent callers gets it.
     package func take(_ kind: ShortLivedKind, by name: String) async throws -> [UInt8]? {
         try await records.take(kind, by: name).flatMap { open($0, kind, name) }
     }

@@ -3,11 +3,11 @@ internal import Encoding
 package import Pipeline
 internal import Store
 
-/// The session that a call is of, as its token tells.
+/// The session of a call, as named by its token.
 package struct CalledSession: Sendable, Equatable {
-    /// No other session has it.
+    /// The unique ID of the session.
     package var id: String
-    /// When its user signed in, in seconds since 1970.
+    /// The time of the user's sign-in, in seconds since 1970.
     var beganAt: Int64
 
     package init(id: String, beganAt: Int64) {
@@ -15,12 +15,12 @@ package struct CalledSession: Sendable, Equatable {
         self.beganAt = beganAt
     }
 
-    /// Nil for a token that does not tell: not every pool's has `origin_jti`.
+    /// nil if the token does not name its session: not every pool's tokens have `origin_jti`.
     package init?(_ token: VerifiedToken) {
         self.init(token.claims)
     }
 
-    /// As ``init(_:)-(VerifiedToken)``, by a token's claims.
+    /// As ``init(_:)-(VerifiedToken)``, from a token's claims.
     init?(_ claims: JSONObject) {
         guard let id = (claims["sid"] ?? claims["origin_jti"])?.stringValue,
             let beganAt = claims["auth_time"]?.numberValue?.numericDate

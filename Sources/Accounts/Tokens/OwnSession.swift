@@ -3,15 +3,15 @@ package import Encoding
 internal import Pipeline
 package import Store
 
-/// A session as its user is shown it: no token, and an id that says nothing.
+/// A session as its user sees it: without tokens, and with an ID that reveals nothing.
 package struct OwnSession: Sendable {
     package var id: String
     package var isCurrent: Bool
     package var platform: String?
     package var device: SessionDevice
-    /// Seconds since 1970, as `lastUsedAt` and `endsAt`.
+    /// Seconds since 1970, like `lastUsedAt` and `endsAt`.
     package var signedInAt: Int64
-    /// The last sign-in or refresh: requests with an access token are not recorded.
+    /// The time of the last sign-in or refresh: requests with an access token are not recorded.
     package var lastUsedAt: Int64
     package var endsAt: Int64
 
@@ -35,13 +35,13 @@ package struct OwnSession: Sendable {
             endsAt: record.endsAt)
     }
 
-    /// The family that an id stands for; nil for what is no id.
+    /// Returns the family of an ID; nil if the ID is invalid.
     static func family(_ id: String) -> [UInt8]? {
         guard let family = Hexadecimal.decode(id), family.count == 16 else { return nil }
         return family
     }
 
-    /// The one that asks first, then the last used one.
+    /// Returns the caller's own session first, then the others by their last use, latest first.
     package static func list(_ sessions: [OwnSession]) -> JSON {
         let sorted = sessions.sorted { ($0.isCurrent ? 1 : 0, $0.lastUsedAt) > ($1.isCurrent ? 1 : 0, $1.lastUsedAt) }
         return .array(sorted.map { .object($0.object) })
@@ -63,7 +63,7 @@ extension SessionDevice {
             name: device?.name, model: device?.model, osVersion: device?.osVersion, appVersion: device?.appVersion)
     }
 
-    /// As responses show it; null for what the app did not say.
+    /// Returns the members in responses; null for values that the app has not sent.
     package func members(platform: String?) -> JSONObject {
         [
             "device_name": name.map(JSON.string) ?? .null, "model": model.map(JSON.string) ?? .null,

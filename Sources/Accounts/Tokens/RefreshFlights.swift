@@ -8,29 +8,30 @@ package actor RefreshFlights<Success: Sendable> {
     package typealias Outcome = Result<Success, Refusal>
 
     private var flights: [[UInt8]: Task<Outcome, Never>] = [:]
-    /// How many callers wait for an outcome.
+    /// The number of callers that wait for an outcome.
     private(set) var waiting = 0
 
-    /// For work of which one is done at a time for a session.
+    /// The queue of work that must run one at a time for a session.
     nonisolated let sessions = SessionQueue()
 
     package init() {}
 
-    /// Joins the flight for this key, or starts it.
+    /// Waits for the outcome of the work in progress under this key, or starts it.
     ///
-    /// - Parameter key: SHA-256 of the token, so that the table holds no token.
+    /// - Parameter key: a hash that identifies the token, so that the table contains no token.
     package func outcome(for key: [UInt8], of work: @escaping @Sendable () async -> Outcome) async -> Outcome {
         waiting += 1
         defer { waiting -= 1 }
         if let flight = flights[key] {
             let outcome = await flight.value
-            // A token that was used before is not judged where its client has gone: this caller's is here, and it is.
+            // The work does not decide on a reused token if its client has disconnected. This caller's client is
+            // connected, so the work runs again.
             guard case .failure(let refusal) = outcome, refusal.reason == .request(.clientDisconnected) else {
                 return outcome
             }
             return await work()
         }
-        // Unstructured on purpose: the first caller's hanging up must not take the answer from the others.
+        // Unstructured on purpose: if the first client disconnects, the others still get the result.
         let flight = Task { await work() }
         flights[key] = flight
         defer { flights[key] = nil }

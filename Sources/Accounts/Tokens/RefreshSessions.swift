@@ -4,58 +4,60 @@ internal import Encoding
 internal import Sealing
 internal import Store
 
-/// The standing of a refresh token that is intact and has not expired, by the session records.
+/// The standing of an intact and unexpired refresh token, by the session records.
 enum RefreshStanding: Sendable {
-    /// It is the newest one of its session.
+    /// It is the newest token of its session.
     case current
-    /// It was exchanged, and nobody has used its successor: that one is given once more, however long ago it was.
+    /// It was exchanged, and its successor is unused: the client gets the successor again, however long ago that was.
     case parent(of: UnusedSuccessor)
-    /// It was exchanged, by a gateway with a key that this one does not know yet: nobody can tell here how it stands.
+    /// It was exchanged by a gateway with a key that this one does not have yet: its standing is unknown here.
     case sealedElsewhere
-    /// It was exchanged before, and its successor is in use, or another device shows it: one of the two who have it
-    /// stole it.
+    /// It was exchanged, and its successor is in use or another device presents the token: one of the two holders is a
+    /// thief.
     case reused
-    /// Its session was ended, or is stored no more.
+    /// Its session was ended, or is no longer stored.
     case ended
 }
 
-/// The newest refresh token of a session, which nobody has used yet.
+/// The newest refresh token of a session, not used yet.
 struct UnusedSuccessor: Sendable {
-    /// The session, as it was read.
+    /// The session's record when it was read.
     var record: SessionRecord
     var token: SealedRefreshToken
-    /// The answer that it was given with; nil where that is stored no more, or its access token has expired.
+    /// The response that contained the token; nil if it is no longer stored, or its access token has expired.
     var answer: RefreshedSession?
 }
 
-/// The session records of one pool, with what is sealed in them.
+/// The session records of one pool, and the values sealed in them.
 struct RefreshSessions: Sendable {
     let records: any SessionRecords
     let poolID: String
     let keys: SealingKeyRing
-    /// Those of the pool's other app clients.
+    /// The keys of the pool's other app clients.
     var otherKeys: [SealingKeyRing] = []
     let now: @Sendable () -> Int64
 
-    /// A session that has been ended, as far as others must hear of it.
+    /// A session that has ended, with the values needed to revoke its tokens.
     struct Ended: Sendable {
         var subject: String
         var originID: String?
         /// In seconds since 1970: by the gateway's clock or the provider's, whichever is later.
         var signedInAt: Int64
-        /// The app client that the provider gave the refresh token to.
+        /// The app client that the refresh token was issued to.
         var clientID: String
         /// The provider's newest refresh token.
         var refreshToken: Secret
     }
 
-    /// - Parameter code: the SHA-256 of the authorization code that it is given for, if it is for one.
-    /// - Returns: false, with nothing stored, if that code cannot be used any more.
+    /// Stores a new session.
+    ///
+    /// - Parameter code: the SHA-256 of the authorization code that begins the session; nil if there is none.
+    /// - Returns: false, with nothing stored, if that code has been used.
     @discardableResult
     func begin(
         _ sealed: SealedRefreshToken, _ text: Secret, on device: DeviceInfo?, redeeming code: [UInt8]? = nil
     ) async throws -> Bool {
-        // The provider's clock may be ahead, by which the token has the time.
+        // The token's time may be by the provider's clock, which can be ahead.
         let time = min(sealed.issuedAt, now())
         return try await records.begin(
             SessionRecord(
@@ -67,16 +69,18 @@ struct RefreshSessions: Sendable {
 
     // MARK: Refresh
 
-    /// - Parameter deviceID: the device that shows the token, as it says itself; nil: it does not say.
+    /// Returns the standing of a token by the session's record.
+    ///
+    /// - Parameter deviceID: the client's device, as the client claims; nil if it names none.
     func standing(of sealed: SealedRefreshToken, on deviceID: String?) async throws -> RefreshStanding {
         standing(of: sealed.generation, on: deviceID, in: try await records.session(sealed.family))
     }
 
-    /// A session that is not known here began before the records did: what Cognito says of it counts.
+    /// As ``standing(of:on:)``, with the record. A session without a record is older than the records: Cognito decides.
     func standing(of generation: Int64, on deviceID: String?, in record: SessionRecord?) -> RefreshStanding {
         guard let record else { return .current }
         guard record.endedAt == nil else { return .ended }
-        // A record that is behind has lost its last steps with the machine's power.
+        // A record that is behind lost its last steps in a power failure.
         guard generation < record.generation else { return .current }
         guard generation == record.generation - 1,
             BoundDevice.mayHaveAgain(deviceID, of: record.deviceID, isInWindow: isInWindow(record))
@@ -90,8 +94,8 @@ struct RefreshSessions: Sendable {
         return .parent(of: UnusedSuccessor(record: record, token: token, answer: isFresh ? answer : nil))
     }
 
-    /// The standing of a token that is to end the user's other sessions. Over these the parent of an unused token has a
-    /// say within the window alone: else whoever finds an old one could sign the user out everywhere.
+    /// Returns the standing of a token that is to end the user's other sessions. The parent of an unused token may do
+    /// so only within the retry window: otherwise anybody who finds an old token could sign the user out everywhere.
     func standingOverOthers(of generation: Int64, in record: SessionRecord?) -> RefreshStanding {
         let standing = standing(of: generation, on: nil, in: record)
         guard case .parent(let successor) = standing, !isInWindow(successor.record) else { return standing }
@@ -99,26 +103,26 @@ struct RefreshSessions: Sendable {
     }
 
     private func isInWindow(_ record: SessionRecord) -> Bool {
-        LostAnswers.isOpen(refreshedAt: record.refreshedAt, retryUntil: record.retryUntil, now: now())
+        RetryWindows.isOpen(refreshedAt: record.refreshedAt, retryUntil: record.retryUntil, now: now())
     }
 
-    /// The token to ask Cognito with: the newest refresh token of the provider's under the same number. The
-    /// token that is shown may have an older one, where its parent was shown meanwhile.
+    /// Returns the token for the call to Cognito: the newest provider token under the same generation number. The
+    /// client's token may contain an older one, if its parent was exchanged again in the meantime.
     ///
-    /// - Returns: nil where it is sealed with a key that may still come here from another gateway.
+    /// - Returns: nil if the newest is sealed with a key that another gateway may still share with this one.
     func current(_ sealed: SealedRefreshToken, in record: SessionRecord?) -> SealedRefreshToken? {
         guard let record, record.generation == sealed.generation else { return sealed }
         return newest(of: record) ?? (awaitsKey(of: record) ? nil : sealed)
     }
 
-    /// Keeps the answer before it is given, so that whoever does not get it can ask once more.
+    /// Stores the response before it is sent, so that a client that does not get it can repeat the call.
     ///
     /// - Parameters:
-    ///   - sealed: the new refresh token, and its text in `session`.
+    ///   - sealed: the new refresh token; its text is in `session`.
     ///   - device: for a session without a record.
-    ///   - mayBegin: whether the session may begin with it. One that was stored when its turn came may not: its user
-    ///     may have been deleted meanwhile.
-    /// - Returns: how the token before stands now: ``RefreshStanding/current`` if this answer is the one to give.
+    ///   - mayBegin: whether the session may begin with this token. A session that had a record when its turn came may
+    ///     not: its user may have been deleted in the meantime.
+    /// - Returns: the new standing of the previous token: ``RefreshStanding/current`` if this response is to be sent.
     func advance(
         to sealed: SealedRefreshToken, _ session: RefreshedSession, begunOn device: DeviceInfo? = nil,
         on deviceID: String?, mayBegin: Bool
@@ -137,9 +141,9 @@ struct RefreshSessions: Sendable {
         }
     }
 
-    /// Stores an unused token with a new answer, before that is given.
+    /// Stores a new response for an unused token before it is sent.
     ///
-    /// - Parameter session: the token, under the number that it had, and what came with it.
+    /// - Parameter session: the token under its generation number, and the tokens issued with it.
     /// - Returns: as ``advance(to:_:begunOn:on:mayBegin:)``.
     func renew(
         _ successor: UnusedSuccessor, as session: RefreshedSession, on deviceID: String?
@@ -160,9 +164,11 @@ struct RefreshSessions: Sendable {
         try await records.end(family: family, originIDs: originIDs, poolID: poolID, at: now()).compactMap(ended)
     }
 
+    /// Ends the sessions of a user.
+    ///
     /// - Parameters:
-    ///   - family: of the session that goes on; nil: none does.
-    ///   - latest: until when sign-ins are meant, in seconds since 1970; nil: all are.
+    ///   - family: of the session that continues; nil: all end.
+    ///   - latest: the latest sign-in time to end, in seconds since 1970; nil: all sign-ins end.
     func endAll(
         of subject: String, except family: [UInt8]? = nil, signedInUntil latest: Int64? = nil
     ) async throws -> [Ended] {
@@ -186,7 +192,7 @@ struct RefreshSessions: Sendable {
         try await records.open(subject: subject, poolID: poolID)
     }
 
-    /// Nil for a record whose key is gone, and with it every use of its token.
+    /// Returns the session for revocation; nil for a record whose key is gone, so that its token is unusable.
     func ended(_ record: SessionRecord) -> Ended? {
         let rings = [keys] + otherKeys
         let opened = rings.lazy.compactMap { ring in
@@ -212,18 +218,18 @@ struct RefreshSessions: Sendable {
         return try SealedText.seal(writer.bytes, as: .answer, with: keys, poolID: poolID)
     }
 
-    /// Whether it is sealed with a key that may still come here from another gateway. One that stays away for an hour is
-    /// gone, with all that it sealed.
+    /// Returns whether the record is sealed with a key that another gateway may still share with this one. A key that
+    /// is missing for an hour is gone, with everything sealed by it.
     private func awaitsKey(of record: SessionRecord) -> Bool {
         now() - record.refreshedAt < 3600
             && [record.token, record.answer].compactMap { $0 }.contains { keys.lacksKey(of: Secret($0)) }
     }
 
-    /// The newest token of a session; nil where its key is gone.
+    /// Returns the newest token of a session; nil if its key is gone.
     private func newest(of record: SessionRecord) -> SealedRefreshToken? { token(Secret(record.token), of: record) }
 
-    /// Nil for a token that is not the newest one of the session: one of another row, which opens just as well, is not
-    /// given.
+    /// Unseals a token; nil if it is not the newest of the session. A token of another row could be unsealed as well,
+    /// and must not be returned.
     private func token(_ text: Secret, of record: SessionRecord) -> SealedRefreshToken? {
         let token = try? SealedRefreshToken(opening: text, with: keys, poolID: poolID)
         guard let token, token.family == record.family, token.generation == record.generation,
@@ -247,22 +253,22 @@ struct RefreshSessions: Sendable {
     }
 }
 
-/// The result of a refresh, for everyone who waits for it.
+/// The result of a refresh, for all callers that wait for it.
 struct RefreshedSession: Sendable {
-    /// The client's next one, sealed.
+    /// The client's next refresh token, sealed.
     var refreshToken: Secret
     var accessToken: Secret
     var idToken: Secret?
     var scope: String?
     var subject: String
-    /// In seconds since 1970.
+    /// The expiry in seconds since 1970.
     var accessExpiresAt: Int64
-    /// False where the records could not be brought to it.
+    /// Whether the records were updated with it.
     var isStored = true
-    /// Whether it was given for the same token before.
+    /// Whether the same token returned it before.
     var isGivenAgain = false
 
-    /// The user whom the tokens are of; nil for tokens that cannot be read.
+    /// The user of the tokens; nil if the tokens cannot be read.
     var user: AccountUser? {
         let result = AuthenticationResult(
             accessToken: accessToken, idToken: idToken, refreshToken: nil, expiresIn: 0)
@@ -271,7 +277,7 @@ struct RefreshedSession: Sendable {
 }
 
 extension SessionRecord {
-    /// As `GET me/export` shows it.
+    /// The members in `GET me/export`.
     var exported: JSONObject {
         var exported: JSONObject = [
             "signed_in_at": .string(Timestamp.text(signedInAt)),

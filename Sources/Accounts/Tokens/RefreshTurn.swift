@@ -3,17 +3,18 @@ internal import Logging
 internal import Pipeline
 internal import Store
 
-/// The turn to ask the identity provider for the successor of a token, over all gateways.
+/// The turn to exchange a token at the identity provider, across all gateways.
 enum RefreshTurn: Sendable {
-    /// It is the caller's. The lease is nil where no other gateway can ask, and the session where it is not stored.
+    /// The caller may exchange the token. The lease is nil if no other gateway shares the records, and the record is
+    /// nil for a session that is not stored.
     case own(RefreshLease?, SessionRecord?)
-    /// It is nobody's: the token has a successor, or its session has ended.
+    /// Nobody may: the token has a successor, or its session has ended.
     case past(SessionRecord)
-    /// It is another gateway's, which took longer than a client waits.
+    /// Another gateway has the turn, and takes longer than a client waits.
     case others
 }
 
-/// Takes turns by leases: see ``RefreshLeaseRecords``.
+/// Coordinates turns by leases: see ``RefreshLeaseRecords``.
 struct RefreshTurns: Sendable {
     let records: any RefreshLeaseRecords
     /// Returns after this time, or throws when the task is cancelled.
@@ -21,26 +22,26 @@ struct RefreshTurns: Sendable {
 
     private let releasing = Releases()
 
-    /// How many leases are released in the background.
+    /// The number of leases that are being released in the background.
     private final class Releases: Sendable {
         let count = Locked(0)
     }
 
-    /// The time between two looks at another gateway's lease. A call to Cognito takes some hundred milliseconds. All in
-    /// all 5 s.
+    /// The pauses between checks of another gateway's lease. A call to Cognito takes some hundred milliseconds. The
+    /// total is 5 s.
     static let pauses =
         Array(repeating: Duration.milliseconds(50), count: 4) + Array(repeating: .milliseconds(100), count: 8)
         + Array(repeating: .milliseconds(250), count: 16)
 
-    /// While the database is away each refresh fails: more leases than these end by themselves.
+    /// While the database is unavailable each refresh fails: leases beyond this number are left to expire.
     static let releasesAtOnce = 64
 
-    /// The times between two tries to release a lease.
+    /// The pauses before each try to release a lease.
     static let releases = [Duration.zero, .milliseconds(100), .milliseconds(400), .seconds(1), .seconds(2)]
 
-    /// Waits for the turn of a token, and for a gateway that has it.
+    /// Waits for the turn of a token while another gateway has it.
     ///
-    /// - Throws: the error of the records, and `CancellationError`.
+    /// - Throws: the error of the records, or `CancellationError`.
     func turn(_ lease: RefreshLease, _ logger: Logger) async throws -> RefreshTurn {
         var pauses = Self.pauses[...]
         while true {
@@ -48,7 +49,7 @@ struct RefreshTurns: Sendable {
             do {
                 step = try await records.take(lease)
             } catch {
-                // It may have been taken before the connection was lost.
+                // The lease may have been stored before the connection was lost.
                 letGo(lease, logger)
                 throw error
             }
@@ -63,15 +64,15 @@ struct RefreshTurns: Sendable {
         }
     }
 
-    /// Runs `work` while the lease is renewed. A lease that is lost meanwhile does not end it: its call is on the way,
-    /// and what it brings is stored unless another successor is there.
+    /// Runs `work` while renewing the lease. The loss of the lease does not end the work: its call is in progress, and
+    /// its result is stored unless there is another successor.
     ///
     /// - Parameter lease: released if `work` throws; nil: there is none.
     func holding<Value: Sendable>(
         _ lease: RefreshLease?, _ logger: Logger, _ work: () async throws(Refusal) -> Value
     ) async throws(Refusal) -> Value {
         guard let lease else { return try await work() }
-        // Beside the work, in whose task it must not end before.
+        // A separate task, since it must run until the work ends.
         let renewal = Task { await renew(lease, logger) }
         defer { renewal.cancel() }
         do {
@@ -82,8 +83,8 @@ struct RefreshTurns: Sendable {
         }
     }
 
-    /// Releases a lease that may be stored and has no call. The client, which tries again, does not wait for that: the
-    /// database may be away.
+    /// Releases a lease that may be stored and is not needed. The client, which tries again, does not wait for that:
+    /// the database may be unavailable.
     func letGo(_ lease: RefreshLease, _ logger: Logger) {
         let isOneMore = releasing.count.withLock { count in
             guard count < Self.releasesAtOnce else { return false }
@@ -122,20 +123,20 @@ struct RefreshTurns: Sendable {
         do {
             try await records.release(lease)
         } catch {
-            // It ends by itself.
+            // It expires.
             logger.warning("the lease of a refresh could not be released", metadata: ["error": "\(error)"])
         }
     }
 }
 
 extension CognitoAccounts {
-    /// Has one caller at a time ask Cognito for a session, over all gateways.
+    /// Runs `work` for one caller of a session at a time, across all gateways.
     ///
     /// - Parameters:
     ///   - deviceID: as in ``RefreshSessions/standing(of:on:)``.
-    ///   - work: asks with a token, which is the one that is shown or stands for it, and keeps what comes of it. It is
-    ///     also told whether the session may begin with that, as one that is not stored may.
-    /// - Returns: the result of `work`, or the answer that was given for the token before.
+    ///   - work: exchanges the given token, which is the client's or replaces it, and stores the result. Its second
+    ///     parameter is whether the session may begin with the result, which is true for one that is not stored.
+    /// - Returns: the result of `work`, or the response that the token returned before.
     func inTurn(
         _ sealed: SealedRefreshToken, on deviceID: String?, _ request: AccountRequest,
         _ work: (SealedRefreshToken, _ mayBegin: Bool) async throws(Refusal) -> RefreshedSession
@@ -166,7 +167,10 @@ extension CognitoAccounts {
         return try await withRecords(request) { try await turns.turn(lease, logger) }
     }
 
-    /// - Parameter work: keeps what it returns, which ends the lease; or returns what is not stored, or was before.
+    /// Runs `work` with the lease, and releases the lease unless the stored result has ended it.
+    ///
+    /// - Parameter work: stores its result, which ends the lease; or returns a result that is not stored, or was stored
+    ///   before.
     func holding(
         _ lease: RefreshLease?, _ work: () async throws(Refusal) -> RefreshedSession
     ) async throws(Refusal) -> RefreshedSession {

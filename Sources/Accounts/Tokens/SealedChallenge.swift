@@ -2,41 +2,41 @@ internal import Cognito
 internal import Cryptography
 internal import Sealing
 
-/// The `session` of a challenge that a client holds: Cognito's own session, and the state for the rest of the sign-in.
+/// The `session` that a client gets with a challenge: Cognito's own session, and the state for the rest of the sign-in.
 struct SealedChallenge: Sendable {
-    /// Cognito's longest session is 15 minutes; what is older than that can only be a replay.
+    /// In seconds. Cognito's longest session is 15 minutes; an older one can only be a replay.
     static let lifetime: Int64 = 15 * 60
 
     var name: String
     /// Cognito's session.
     var session: String
-    /// The name that the answer must be sent and hashed with: often not what the user typed.
+    /// The name that the response must be sent and hashed with: often not the typed one.
     var username: String
-    /// The account's name as the user typed it, for limits and audit.
+    /// The account's name as typed, for limits and audit.
     var account: String
     var rememberMe: Bool
     var deviceID: String?
-    /// The credentials with which the device has proven itself before, if the pool tracks devices.
+    /// The device's credentials from an earlier sign-in, if the pool tracks devices; nil otherwise.
     var device: DeviceCredentials?
-    /// In seconds since 1970. All questions that follow on one proof end together.
+    /// In seconds since 1970. All challenges after one proof expire together.
     var expiresAt: Int64
     var proof = Proof.given
 
-    /// When the proof was given, in seconds since 1970.
+    /// The time of the proof, in seconds since 1970.
     var provenAt: Int64 { expiresAt - Self.lifetime }
 
     /// The proof that the user has given before the challenge.
     enum Proof: UInt8 {
         /// A password, or another first factor.
         case given = 0
-        /// Nothing: the challenge is for a first factor.
+        /// No proof: the challenge is for a first factor.
         case missing = 1
-        /// Nothing, and nothing can be: there is no such user, or none who has this factor or may sign in.
+        /// No proof is possible: the user does not exist, lacks this factor, or may not sign in.
         case impossible = 2
     }
 
-    /// The length of the content where nothing is proven: it must not tell whether there is a user. Cognito's longest
-    /// session and name fit.
+    /// The length of the content before a proof: it must not reveal whether the user exists. Cognito's longest session
+    /// and name fit.
     private static let paddedCount = 4096
 
     func sealed(with keys: SealingKeyRing, poolID: String) throws(SealingFailure) -> Secret {

@@ -3,17 +3,17 @@ internal import Cryptography
 internal import Encoding
 internal import Sealing
 
-/// The device token that a client holds: the credentials of its device, for one user.
+/// The device token of a client: the credentials of its device, for one user.
 ///
-/// It is not the `device_id`, which is no secret: where a remembered device stands in for the second factor, a known
-/// `device_id` would do so for anybody who has the password.
+/// It is not the `device_id`, which is not a secret: if a remembered device replaces the second factor, anybody with
+/// the password and a known `device_id` could sign in.
 struct SealedDevice: Sendable, Equatable {
     var credentials: DeviceCredentials
     /// The user's name in the pool.
     var username: String
-    /// The account as it was typed when the device became known.
+    /// The account's name as typed when the device became known.
     var account: String
-    /// In seconds since 1970. Tokens from before they had an end do not open.
+    /// The expiry in seconds since 1970. Tokens from before they had an expiry cannot be unsealed.
     var expiresAt: Int64
 
     func sealed(with keys: SealingKeyRing, poolID: String) throws(SealingFailure) -> Secret {

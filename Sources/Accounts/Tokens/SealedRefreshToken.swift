@@ -2,33 +2,34 @@ internal import Cognito
 internal import Cryptography
 internal import Sealing
 
-/// The refresh token that a client holds: the provider's own refresh token, and everything else that a refresh needs.
+/// The refresh token of a client: the provider's refresh token, and everything else that a refresh needs.
 ///
-/// The store's records of a family of such tokens only show whether this one is the newest.
+/// The store's record of a family of such tokens only shows whether this one is the newest.
 struct SealedRefreshToken: Sendable {
     var clientID: String
-    /// The access token's `username`, which SECRET_HASH needs at refresh: often not what the user typed.
+    /// The access token's `username`, over which SECRET_HASH is computed at a refresh: often not the typed name.
     var username: String
     /// The access token's `sub`.
     var subject: String
-    /// The access tokens' `origin_jti`, the same for all that come from one sign-in; `nil` where the pool gives none.
+    /// The access tokens' `origin_jti`, which all tokens of one sign-in share; nil if the pool's tokens have none.
     var originID: String?
     /// The provider's refresh token.
     var refreshToken: Secret
-    /// The `device_id` of the sign-in, if it named one.
+    /// The `device_id` of the sign-in; nil if it named none.
     var deviceID: String?
-    /// The pool's own key for the device, without which it takes no refresh token of a device that it tracks.
+    /// The pool's key of the device; nil if the pool does not track it. The pool accepts the refresh token of a tracked
+    /// device only with this key.
     var deviceKey: String?
-    /// The same for all tokens that came from one sign-in: 16 random bytes.
+    /// 16 random bytes that all tokens of one sign-in share.
     var family: [UInt8]
-    /// How many tokens of the family came before this one.
+    /// The number of tokens of the family before this one.
     var generation: Int64
-    /// When the user signed in, in seconds since 1970: by the gateway's clock or the provider's, whichever is later.
+    /// The time of the sign-in, in seconds since 1970: by the gateway's clock or the provider's, whichever is later.
     var issuedAt: Int64
-    /// When refreshing ends, in seconds since 1970. Refreshing does not move it.
+    /// The time after which no refresh is possible, in seconds since 1970. A refresh does not extend it.
     var expiresAt: Int64
 
-    /// The text form, sealed with the ring's first key.
+    /// Returns the text form, sealed with the ring's first key.
     ///
     /// - Throws: ``SealingFailure`` if OpenSSL fails, or if the text would be too long to open again.
     func sealed(with keys: SealingKeyRing, poolID: String) throws(SealingFailure) -> Secret {
@@ -38,14 +39,14 @@ struct SealedRefreshToken: Sendable {
         return text
     }
 
-    /// Opens a text form. Whether it has expired is the caller's to check: see ``hasExpired(at:)``.
+    /// Unseals a text form. The caller must check whether the token has expired: see ``hasExpired(at:)``.
     init(opening text: Secret, with keys: SealingKeyRing, poolID: String) throws(InvalidSealedToken) {
         let plain = try SealedText.open(text, as: .refreshToken, with: keys, poolID: poolID)
         guard let token = Self(decoding: plain) else { throw InvalidSealedToken() }
         self = token
     }
 
-    /// The values that Cognito is asked to refresh with.
+    /// The values for a refresh at Cognito.
     var provided: ProviderRefreshToken {
         ProviderRefreshToken(refreshToken, username: username, deviceKey: deviceKey)
     }

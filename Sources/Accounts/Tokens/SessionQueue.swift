@@ -1,22 +1,22 @@
 internal import Locking
 internal import Pipeline
 
-/// Lets the refreshes of one session go one after the other, whichever of its tokens they show.
+/// Runs the refreshes of one session one after the other, whichever of its tokens they present.
 ///
-/// The app may use a successor while its parent is shown once more: with rotation, two calls to Cognito with one token
-/// would look like the reuse of a stolen one. Among gateways that share records, leases do the same.
+/// The app may use a successor while its parent is being exchanged again: with rotation, two calls to Cognito with one
+/// token would look like the reuse of a stolen one. Gateways that share records coordinate by leases.
 final class SessionQueue: Sendable {
     private typealias Turn = CheckedContinuation<Void, Never>
 
-    /// Those who wait, for each session that someone is at work on.
+    /// The waiting callers of each session that has work in progress.
     private let waiting = Locked<[[UInt8]: [Turn]]>([:])
 
     var isEmpty: Bool { waiting.withLock { $0.isEmpty } }
 
-    /// Those who wait or are at work.
+    /// Returns the number of callers that wait or work.
     func count(of family: [UInt8]) -> Int { waiting.withLock { waiting in waiting[family].map { $0.count + 1 } ?? 0 } }
 
-    /// - Parameter work: begins when it is the only one for the session, in the order of the calls.
+    /// Runs `work` while no other runs for the session, in the order of the calls.
     func alone<Value>(
         _ family: [UInt8], _ work: () async throws(Refusal) -> Value
     ) async throws(Refusal) -> Value {

@@ -3,17 +3,17 @@ internal import Cryptography
 internal import Encoding
 internal import Pipeline
 
-/// A refresh token of Cognito's own that an app shows, to have a sealed one in its place.
+/// A provider refresh token that an app presents in exchange for a sealed one.
 struct ShownRefreshToken: Sendable {
     let token: Secret
-    /// The app client that the app says it is of; nil: it does not say.
+    /// The app client that the app names; nil if it names none.
     var clientID: String?
-    /// The pool's own key for the device that it is of, if the pool tracks devices.
+    /// The pool's key of the token's device; nil if the pool does not track devices.
     var deviceKey: String?
     var device: DeviceInfo?
 
-    /// Nil for a text that can be none, about which Cognito is not asked: its tokens have letters of base64url, and
-    /// three parts are a signed or a sealed token.
+    /// nil for a text that cannot be such a token; Cognito is then not called. Its tokens consist of base64url
+    /// characters, and three parts are a signed or a sealed token.
     init?(_ text: Secret) {
         let bytes = text.expose()
         guard bytes.count >= Self.minimumLength, bytes.allSatisfy(Self.isAllowed),
@@ -22,10 +22,10 @@ struct ShownRefreshToken: Sendable {
         token = text
     }
 
-    /// Real ones have about 1800 characters.
+    /// Genuine tokens have about 1800 characters.
     private static let minimumLength = 64
 
-    /// Cognito's own rule: `[A-Za-z0-9-_=.]+`.
+    /// Returns whether the byte matches Cognito's own rule, `[A-Za-z0-9-_=.]+`.
     private static func isAllowed(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
@@ -36,18 +36,18 @@ struct ShownRefreshToken: Sendable {
         }
     }
 
-    /// Of the token alone, for limits.
+    /// A digest of the token alone, for limits.
     var digest: String { Base64URL.encode(SHA256.hash(token.expose())) }
 
-    /// The family of the session that it becomes. It follows from the token, so that the records tell one that was
-    /// shown before, and of two that are shown at once the first.
+    /// Returns the family of the session that the token becomes. It is derived from the token, so that the records
+    /// recognize a token that was presented before, and the first of two concurrent requests.
     func family(poolID: String) -> [UInt8] {
         Array(SHA256.hash(Array("gatehouse session taken over\n\(poolID)\n".utf8) + token.expose()).prefix(16))
     }
 
-    /// In the place of the sealed token that it never was: the one before the first of its family.
+    /// Returns a sealed token that stands for this one: the predecessor of the first token of its family.
     ///
-    /// - Parameter deviceID: of the session that it has become, where it has.
+    /// - Parameter deviceID: of the session that the token has become; nil if there is none.
     func standIn(poolID: String, deviceID: String?) -> SealedRefreshToken {
         SealedRefreshToken(
             clientID: "", username: "", subject: "", originID: nil, refreshToken: token, deviceID: deviceID,

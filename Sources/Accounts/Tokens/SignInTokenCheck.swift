@@ -3,27 +3,27 @@ internal import Locking
 package import Logging
 package import Pipeline
 
-/// Judges the first token that a pool's sign-in gives as the gateway will judge it when an app calls with it.
+/// Verifies the first token that a pool issues at a sign-in in the way that the gateway will verify it in requests.
 ///
-/// A pool whose `iss` or app client is another than the settings say gives tokens to everybody, and then each call with
-/// one is refused. Only the gateway knows the difference, so it reports it. Tokens are judged until one is accepted:
-/// a corrected pool needs no restart of the gateway.
+/// A pool whose `iss` or app client differs from the settings issues tokens to everybody, and the gateway then refuses
+/// every request with one. Only the gateway can see the difference, so it reports it. Tokens are verified until one is
+/// accepted: after a correction of the pool, the gateway needs no restart.
 package final class SignInTokenCheck: Sendable {
     /// The verdict on a token.
     package enum Verdict: Sendable {
         case accepted
         case refused(RejectReason, [TokenDifference])
-        /// The keys to judge it by are not there.
+        /// The keys for the verification are not available.
         case undecided
     }
 
-    /// The last verdict, where it stands against the pool's tokens.
+    /// The last verdict, if it refuses the pool's tokens.
     package struct Refusal: Sendable {
         package let reason: RejectReason
-        /// Empty where no claim shows it, as with a wrong signature.
+        /// Empty if no claim differs, as with a wrong signature.
         package let differences: [TokenDifference]
 
-        /// `unknown-issuer: iss: expected "…", got "…"; client_id: …`
+        /// A text such as `unknown-issuer: iss: expected "…", got "…"; client_id: …`
         package var text: String {
             let points = differences.map(\.description).joined(separator: "; ")
             return reason.rawValue + (points.isEmpty ? "" : ": \(points)")
@@ -50,7 +50,7 @@ package final class SignInTokenCheck: Sendable {
     private let logger: Logger
     private let state = Locked(State.awaiting(nil))
 
-    /// - Parameter judge: the gateway's verdict on an access token.
+    /// - Parameter judge: returns the gateway's verdict on an access token.
     package init(
         issuer: String, clientID: String, logger: Logger, judge: @escaping @Sendable (_ token: Secret) async -> Verdict
     ) {
@@ -60,19 +60,19 @@ package final class SignInTokenCheck: Sendable {
         self.judge = judge
     }
 
-    /// The reason why the pool's tokens are refused; nil if one was accepted, or none has been judged.
+    /// The reason why the pool's tokens are refused; nil if one was accepted, or none has been verified.
     package var refusal: Refusal? { state.withLock { $0.refusal } }
 
-    /// Judges the token beside the call that it is for, which does not wait for it.
+    /// Verifies the token without delaying its call.
     ///
-    /// - Returns: the judgement; nil where none is needed.
+    /// - Returns: the task that verifies it; nil if none is needed.
     @discardableResult
     func note(_ token: Secret) -> Task<Void, Never>? {
         guard begin() else { return nil }
         return Task { end(await judge(token)) }
     }
 
-    /// One token at a time, and none after an accepted one.
+    /// Returns whether to verify a token: one at a time, and none after an accepted one.
     private func begin() -> Bool {
         state.withLock { state in
             guard case .awaiting(let refusal) = state else { return false }

@@ -2,27 +2,27 @@ internal import Encoding
 internal import Locking
 internal import Pipeline
 
-/// The sign-ins that were put on the revocation list one by one, for as long as their entries last. After so many of one
-/// user, one entry takes all up to the newest: nobody fills the list by signing in and out.
+/// The sign-ins that were put on the revocation list one by one, for as long as their entries last. After 64 of one
+/// user, a single entry covers all up to the newest, so that nobody fills the list by signing in and out.
 ///
-/// Held in memory: each process lets as many through.
+/// Kept in memory: each process allows 64.
 final class SinglyRevokedSignIns: Sendable {
     private static let atMost = 64
 
-    /// When the entry of a sign-in ends, by the user and the sign-in's `origin_jti`.
+    /// The expiry of each sign-in's entry, by the user and the sign-in's `origin_jti`.
     private let users: Locked<ExpiringTable<[ExactText: Int64]>>
 
     init(capacity: Int = 50_000) {
         users = Locked(ExpiringTable(capacity: capacity))
     }
 
-    /// The revocations that end sign-ins of one user. They count from now on.
+    /// Returns the revocations that end sign-ins of one user, and counts them.
     ///
     /// - Parameters:
     ///   - origins: the `origin_jti` of each.
-    ///   - newest: when the newest of them began, in seconds since 1970, as all times here.
-    ///   - own: the `origin_jti` of a sign-in that one entry for all leaves out.
-    ///   - endsAt: when the entries end.
+    ///   - newest: the time of the newest sign-in; all times here are in seconds since 1970.
+    ///   - own: the `origin_jti` of a sign-in that a single entry for all excludes.
+    ///   - endsAt: the expiry of the entries.
     func targets(
         for origins: Set<String>, of subject: String, signedInUntil newest: Int64, sparing own: String? = nil,
         until endsAt: Int64, at now: Int64
@@ -35,7 +35,7 @@ final class SinglyRevokedSignIns: Sendable {
         return [all]
     }
 
-    /// Whether they may have an entry each.
+    /// Returns whether each sign-in may have an entry, and counts the entries if so.
     private func admits(_ origins: Set<String>, of subject: String, until endsAt: Int64, at now: Int64) -> Bool {
         users.withLock { users in
             var known = (users.value(of: subject, at: now) ?? [:]).filter { $0.value > now }

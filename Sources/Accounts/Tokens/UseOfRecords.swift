@@ -3,9 +3,9 @@ package import Logging
 package import Pipeline
 internal import Sealing
 
-/// Does something with the records of sessions and users.
+/// Accesses the records of sessions and users.
 ///
-/// - Throws: 503 where they cannot be used, and the log says why.
+/// - Throws: 503 if they cannot be used; the error is logged.
 package func usingRecords<Value>(
     _ requestID: String, _ logger: Logger, _ work: () async throws -> Value
 ) async throws(Refusal) -> Value {
@@ -19,8 +19,10 @@ package func usingRecords<Value>(
 }
 
 extension SealingKeyRing {
-    /// - Throws: 503 for a text that does not open, if another gateway may have sealed it with a key that this one could
-    ///   not read yet. A 401 would sign the user out.
+    /// Checks a text that cannot be unsealed.
+    ///
+    /// - Throws: 503 if another gateway may have sealed it with a key that this one does not have yet. A 401 would sign
+    ///   the user out.
     func requireKey(of text: Secret) throws(Refusal) {
         guard !mayLackKey(of: text) else { throw .recordsUnavailable }
     }

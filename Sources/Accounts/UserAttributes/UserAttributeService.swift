@@ -5,18 +5,17 @@ package import Logging
 package import Pipeline
 package import Telemetry
 
-/// Reads the attributes of access tokens' users at Cognito, once for each token: a verified one that the gateway has
-/// not seen before.
+/// Reads the attributes of access tokens' users from Cognito, once for each verified token that is new to the gateway.
 ///
-/// Event loops that see the same token share one call, and its result for as long as the token lasts. Failures are
-/// remembered for seconds, so that a Cognito that cannot be had is not asked for each request.
+/// Event loops with the same token share one call, and its result for the token's lifetime. Failures are remembered for
+/// seconds, so that an unavailable Cognito is not called for each request.
 package actor UserAttributeService {
     /// The parts of the configuration that results depend on.
     package struct Settings: Sendable, Equatable {
         package var rule: UserAttributeRule
-        /// Cognito's API.
+        /// The URL of Cognito's API.
         package var endpoint: String
-        /// The most time that one call takes.
+        /// The time limit of one call.
         package var timeout: Duration
 
         package init(rule: UserAttributeRule, endpoint: String, timeout: Duration) {
@@ -34,32 +33,32 @@ package actor UserAttributeService {
     private let logger: Logger
     private var known: ExpiringTable<(answer: UserAttributeAnswer, subject: String)>
     private var flights: [String: Flight] = [:]
-    /// Tells a flight from a later one of the same token.
+    /// The number that distinguishes a call from a later one for the same token.
     private var flightNumber = 0
-    /// How many calls run, those that nobody is to get the answer of among them.
+    /// The number of running calls, including those whose results are discarded.
     private var running = 0
     /// Whether the last call has failed.
     private var hasFailed = false
 
-    /// A call that is under way.
+    /// A call in progress.
     private struct Flight {
         var number: Int
         var subject: String
-        /// Nil once the user's attributes have changed since: the answer may be the former ones.
+        /// Returns nil if the user's attributes have changed in the meantime: the result may be outdated.
         var task: Task<UserAttributeAnswer?, Never>
     }
 
     private static let refusalLifetime: Int64 = 5
     private static let failureLifetime: Int64 = 2
-    /// How many calls a request waits for while the attributes change again and again: also those who only claim to be
-    /// the user can say that they did.
+    /// The number of calls that a request waits for while the attributes change repeatedly: a caller who only claims to
+    /// be the user can also report changes.
     private static let mostFlightsInTurn = 4
 
     /// - Parameters:
     ///   - client: with the timeout of the settings.
     ///   - tally: counts the calls, and the requests that get no call.
-    ///   - maximumFlights: how many calls run at once. A token beyond that counts as one that cannot be asked about.
-    ///   - capacity: how many tokens' results are remembered.
+    ///   - maximumFlights: the maximum number of concurrent calls. Attributes of further tokens count as unavailable.
+    ///   - capacity: the number of tokens whose results are remembered.
     ///   - now: seconds since 1970.
     package init(
         _ settings: Settings, client: CognitoClient, tally: UserAttributeTally, maximumFlights: Int = 64,
@@ -80,16 +79,16 @@ package actor UserAttributeService {
         for _ in 0..<Self.mostFlightsInTurn {
             if let known = known.value(of: key, at: now()) { return known.answer }
             guard let flight = flights[key] ?? begin(question, key) else { break }
-            // Event loops keep what they get, so that former attributes are no answer.
+            // Event loops store the result, so an outdated one must not be returned.
             if let answer = await flight.task.value { return answer }
         }
         tally.count(.failed)
         return .unavailable
     }
 
-    /// Unstructured on purpose: the first request's end must not take the answer from the others.
+    /// Starts a call. Unstructured on purpose: the end of the first request must not take the result from the others.
     ///
-    /// - Returns: nil where too many run already.
+    /// - Returns: nil if too many calls are running.
     private func begin(_ question: UserAttributeQuestion, _ key: String) -> Flight? {
         guard running < maximumFlights else { return nil }
         flightNumber += 1
@@ -111,7 +110,7 @@ package actor UserAttributeService {
         return answer
     }
 
-    /// Forgets what is known of a user, whose attributes have changed.
+    /// Discards the results of a user whose attributes have changed.
     package func forget(_ subject: String) {
         known.removeAll { $0.subject.hasSameBytes(as: subject) }
         flights = flights.filter { !$0.value.subject.hasSameBytes(as: subject) }
@@ -151,7 +150,7 @@ package actor UserAttributeService {
         return values
     }
 
-    /// One line for each time that it begins to fail.
+    /// Logs the first of consecutive failures.
     private func reportFailure(_ error: CognitoError) {
         guard !hasFailed else { return }
         hasFailed = true
@@ -178,7 +177,7 @@ extension UserAttributeTally.Result {
 }
 
 extension CognitoErrorKind {
-    /// Whether an access token that Cognito refuses so counts no more, or its user must sign in anew.
+    /// Whether an access token that Cognito refuses with this error is no longer valid, or its user must sign in again.
     var endsToken: Bool {
         switch self {
         case .badCredentials, .tokenRevoked, .tokenExpired, .userNotFound, .userDisabled, .passwordResetRequired,

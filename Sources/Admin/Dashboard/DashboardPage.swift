@@ -2,10 +2,10 @@ internal import Cryptography
 internal import Encoding
 internal import HTTPTypes
 
-/// `/`: a page for people that shows what `/status` and `/metrics` say.
+/// `/`: the dashboard, which displays the data of `/status`, `/history` and `/metrics`.
 ///
-/// It is one text without outside resources and holds no data: its script asks for that, with the token that it is
-/// told. Its parts are the files beside this one.
+/// The page is self-contained and holds no data. Its script fetches the data with the token that the user enters. Its
+/// parts are the files in this directory.
 enum DashboardPage {
     private static let style = decoded(PackageResources.style_css)
 
@@ -15,7 +15,7 @@ enum DashboardPage {
         PackageResources.targets_js, PackageResources.runbook_js, PackageResources.live_js,
     ].map(decoded).joined()
 
-    /// As text of the page.
+    /// The runbook, escaped for HTML.
     private static let runbook = [
         PackageResources.runbook_md, PackageResources.runbook_postgres_md, PackageResources.runbook_secrets_md,
     ].map(decoded)
@@ -26,7 +26,7 @@ enum DashboardPage {
         .replacing("<!-- runbook.md -->", with: runbook)
         .replacing("<!-- script.js -->", with: "<script>\(script)</script>")
 
-    /// With these a browser runs and loads nothing but what is in the page, and asks nobody but this listener
+    /// The fields with which a browser runs and loads only the contents of the page, and connects only to this listener
     /// (Content Security Policy Level 3).
     static let fields: HTTPFields = [
         .contentSecurityPolicy: [

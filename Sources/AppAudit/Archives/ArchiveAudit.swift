@@ -1,9 +1,9 @@
-/// Finds in an archive's entries what bypasses the gateway. Nothing is unpacked to the disk.
+/// Audits the entries of an archive. Nothing is unpacked to the disk.
 struct ArchiveAudit {
     let scanner: Scanner
     var limits = ArchiveLimits()
 
-    /// - Parameter path: the archive's own, as findings begin with it.
+    /// - Parameter path: the path of the archive, with which findings begin.
     func report(on archive: ArchiveBytes, path: String) -> AuditReport {
         var report = AuditReport()
         var budget = limits.maximumTotalBytes

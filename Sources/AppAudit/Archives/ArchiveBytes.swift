@@ -1,4 +1,4 @@
-/// The bytes of an archive: a file, or an entry of another archive in memory.
+/// The bytes of an archive: a file, or in memory an entry of another archive.
 final class ArchiveBytes {
     private enum Source: ~Copyable {
         case file(OpenFile)
@@ -18,13 +18,13 @@ final class ArchiveBytes {
         source = .memory(bytes)
     }
 
-    /// The bytes of a range; nil if they are not all there.
+    /// The bytes of a range; nil if some are missing.
     func read(_ range: Range<Int>) -> [UInt8]? {
         guard range.lowerBound >= 0, range.upperBound <= count else { return nil }
         switch source {
         case .memory(let bytes): return Array(bytes[range])
         case .file(let file):
-            // A file may become shorter while it is read.
+            // The file may have been truncated since it was opened.
             guard let bytes = file.read(range), bytes.count == range.count else { return nil }
             return bytes
         }
@@ -32,7 +32,7 @@ final class ArchiveBytes {
 }
 
 extension [UInt8] {
-    /// A number of a few bytes, the lowest first. The bytes must be there.
+    /// A little-endian number of `bytes` bytes. The bytes must exist.
     func littleEndian(at place: Int, bytes: Int) -> Int {
         (0..<bytes).reduce(0) { $0 | Int(self[place + $1]) << (8 * $1) }
     }

@@ -1,4 +1,4 @@
-/// Why an archive, or one of its entries, is not read.
+/// The reason why an archive, or one of its entries, is not read.
 package enum ArchiveError: String, Error, Sendable {
     case notAnArchive = "is not a ZIP archive, or is truncated"
     case damaged = "is damaged"
@@ -20,20 +20,20 @@ package enum ArchiveError: String, Error, Sendable {
 /// The limits for archives. An archive is untrusted input.
 struct ArchiveLimits: Sendable {
     var maximumEntries = 0xFFFE
-    /// Expanded, of one entry. Programs are read in pieces.
+    /// The size of one entry after decompression. Programs are read in pieces.
     var maximumEntryBytes = 1 << 30
-    /// Expanded, of one archive with those inside it.
+    /// The total size of one archive after decompression, including nested archives.
     var maximumTotalBytes = 4 << 30
-    /// Expanded bytes for each stored one. Deflate reaches 1032; programs and text stay below 30.
+    /// The ratio of decompressed to compressed bytes. Deflate reaches 1032; programs and text stay below 30.
     var maximumRatio = 200
-    /// The first bytes of an entry may have any ratio.
+    /// The first bytes of an entry, to which the ratio does not apply.
     var freeBytes = 4 << 20
-    /// An archive inside another is in memory while it is read.
+    /// The size of a nested archive, which is read in memory.
     var maximumInnerBytes = 128 << 20
-    /// Of one archive with those inside it: all are in memory until the audit ends.
+    /// The findings in one archive, including nested archives: all are in memory until the audit ends.
     var maximumFindings = 100_000
-    /// Of one archive with those inside it. The rest of the archive is not read then.
+    /// The unread entries in one archive, including nested archives. After that the rest of the archive is not read.
     var maximumUnread = 10_000
-    /// An archive that is a file has depth 0.
+    /// The nesting depth; an archive that is a file has depth 0.
     var maximumDepth = 2
 }

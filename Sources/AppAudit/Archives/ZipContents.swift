@@ -1,8 +1,8 @@
 internal import Zlib
 
-/// The expanded bytes of one entry, in pieces.
+/// The decompressed bytes of one entry, in pieces.
 struct ZipContents {
-    /// Of the header before an entry's bytes, without its name and extra field.
+    /// The size of the header before an entry's bytes, without its name and extra field.
     static let headerSize = 30
     private static let pieceSize = 1 << 18
 
@@ -14,10 +14,10 @@ struct ZipContents {
         (self.entry, self.archive, self.limits) = (entry, archive, limits)
     }
 
-    /// Calls `body` with one piece after the other until it returns false. The checksum is compared at the end. Of an
-    /// entry that is too large it gets the first piece: that may show that the rest is not wanted.
+    /// Calls `body` with one piece after another until it returns false. The checksum is compared at the end. If an
+    /// entry is too large, `body` gets its first piece only, which may show that the rest is not needed.
     ///
-    /// - Parameter budget: the bytes that the archive may still expand to.
+    /// - Parameter budget: the number of bytes that the archive may still decompress to.
     func forEachPiece(budget: inout Int, _ body: ([UInt8]) -> Bool) throws(ArchiveError) {
         guard !entry.isEncrypted else { throw .encrypted }
         guard budget >= min(entry.size, Self.pieceSize) else { throw .totalTooLarge }
@@ -31,15 +31,15 @@ struct ZipContents {
         }
     }
 
-    /// Why no more than the first piece is read; nil where all of it is.
+    /// The reason to read the first piece only; nil: everything is read.
     ///
-    /// - Parameter budget: as it was before that piece.
+    /// - Parameter budget: the budget before that piece.
     private func excess(_ budget: Int) -> ArchiveError? {
         if entry.size > limits.maximumEntryBytes { return .entryTooLarge }
         return entry.size > budget ? .totalTooLarge : nil
     }
 
-    /// The range of the entry's stored bytes. Its own header must agree with the directory (APPNOTE, 4.3.7).
+    /// The range of the entry's compressed bytes. The local header must agree with the directory (APPNOTE, 4.3.7).
     private func storedRange() throws(ArchiveError) -> Range<Int> {
         let nameStart = entry.headerOffset + Self.headerSize
         guard let header = archive.read(entry.headerOffset..<nameStart + entry.name.count),
@@ -98,7 +98,7 @@ struct ZipContents {
     }
 
     private func checkSize(_ done: Int) throws(ArchiveError) {
-        // No more than was announced, for which there is room.
+        // An entry must not exceed its declared size, which was checked against the budget.
         guard done <= entry.size else { throw .damaged }
         guard done <= limits.freeBytes || done / limits.maximumRatio <= entry.compressedSize else {
             throw .ratioTooHigh

@@ -1,4 +1,4 @@
-/// The central directory of a ZIP archive (APPNOTE 6.3.10, 4.3). Archives with more than one reading are refused.
+/// The central directory of a ZIP archive (APPNOTE 6.3.10, 4.3). Ambiguous archives are refused.
 struct ZipDirectory {
     struct Entry: Equatable {
         let name: [UInt8]
@@ -8,12 +8,12 @@ struct ZipDirectory {
         let compressedSize: Int
         let size: Int
         let headerOffset: Int
-        /// The place where the next entry or the directory begins.
+        /// The offset of the next entry or of the directory.
         var limit = 0
 
         var isDirectory: Bool { name.last == UInt8(ascii: "/") }
 
-        /// Whether a program that unpacks the entry could write outside its directory.
+        /// Whether a program that unpacks the entry could write outside its target directory.
         var leadsOutside: Bool {
             if name.first == UInt8(ascii: "/") || name.contains(UInt8(ascii: "\\")) || name.contains(0) { return true }
             return name.split(separator: UInt8(ascii: "/")).contains { $0.elementsEqual("..".utf8) }
@@ -22,7 +22,7 @@ struct ZipDirectory {
 
     private(set) var entries: [Entry] = []
 
-    /// The most that a directory may take: 65 534 entries with names and extra fields of 900 bytes.
+    /// The maximum size of a directory: 65 534 entries with names and extra fields of 900 bytes.
     private static let maximumBytes = 64 << 20
     private static let endSize = 22
     private static let entrySize = 46
@@ -35,10 +35,10 @@ struct ZipDirectory {
         let count = tail.littleEndian(at: end + 10, bytes: 2)
         let length = tail.littleEndian(at: end + 12, bytes: 4)
         let offset = tail.littleEndian(at: end + 16, bytes: 4)
-        // 4.3.16: the highest numbers stand for those of a ZIP64 record.
+        // The highest numbers refer to those of a ZIP64 record (4.3.16).
         guard count < 0xFFFF, length < 0xFFFF_FFFF, offset < 0xFFFF_FFFF else { throw .zip64 }
         guard count <= limits.maximumEntries, length <= Self.maximumBytes else { throw .tooManyEntries }
-        // No parts on other disks, and nothing between the directory and its end record.
+        // There must be no parts on other disks, and nothing between the directory and its end record.
         guard tail.littleEndian(at: end + 4, bytes: 4) == 0, tail.littleEndian(at: end + 8, bytes: 2) == count,
             offset + length == tailStart + end, let bytes = archive.read(offset..<offset + length)
         else { throw .damaged }
@@ -79,8 +79,8 @@ struct ZipDirectory {
         guard place == bytes.count else { throw .damaged }
     }
 
-    /// Gives each entry the end of its room, so that no two have bytes in common: shared bytes make archives expand to
-    /// far more than their size (Fifield, A better zip bomb, 2019).
+    /// Limits each entry to the space before the next, so that no two share bytes: shared bytes make archives
+    /// decompress to far more than their size (Fifield, A better zip bomb, 2019).
     private mutating func limitEntries(directory: Int) throws(ArchiveError) {
         var limit = directory
         for index in entries.indices.sorted(by: { entries[$0].headerOffset > entries[$1].headerOffset }) {

@@ -1,4 +1,4 @@
-/// Why nothing can be audited at a path.
+/// The reason why nothing can be audited at a path.
 package enum AuditError: String, Error, Sendable {
     case notFound = "no such file or directory"
     case irrelevant = "is not a kind of file that is audited"
@@ -8,21 +8,21 @@ package enum AuditError: String, Error, Sendable {
 package struct Audit: Sendable {
     private let scanner: Scanner
     private let includesIgnored: Bool
-    /// The most tasks that read files at the same time.
+    /// The maximum number of tasks that read files concurrently.
     private let width: Int
 
     /// - Parameters:
     ///   - domains: custom domains of pools.
-    ///   - includesIgnored: whether files are read that `.gitignore` and the list of build directories leave out.
+    ///   - includesIgnored: whether to read files that `.gitignore` and the list of build directories exclude.
     package init(domains: [String] = [], includesIgnored: Bool = false, width: Int = 4) {
         scanner = domains.isEmpty ? .standard : Scanner(domains: domains)
         self.includesIgnored = includesIgnored
         self.width = max(width, 1)
     }
 
-    /// Audits a directory, or one file.
+    /// Audits a directory or a file.
     ///
-    /// - Parameter progress: called with the number of files so far, and not at the same time.
+    /// - Parameter progress: called with the number of files read so far; calls do not overlap.
     package func run(_ path: String, progress: (Int) -> Void = { _ in }) async throws(AuditError) -> AuditReport {
         var root = Array(path.utf8)
         while root.count > 1, root.last == UInt8(ascii: "/") { root.removeLast() }

@@ -1,18 +1,18 @@
-/// Reads single files of one tree, and finds in each what bypasses the gateway.
+/// Reads single files of a tree and finds code that bypasses the gateway.
 struct FileAudit: Sendable {
     enum Outcome: Sendable {
         case read([Finding])
-        /// Images and other files that no rule is about.
+        /// A file that no rule applies to, such as an image.
         case irrelevant
         case archive(AuditReport)
-        /// An archive of a kind that is read only if the user names it.
+        /// An archive that is read only if the user names it.
         case skippedArchive
         case unread(UnreadFile.Reason)
     }
 
     let root: [UInt8]
     let scanner: Scanner
-    /// Whether the path is what the user named, which may be a link.
+    /// Whether the user named this path, which may then be a symbolic link.
     var isNamed = false
 
     private static let pieceSize = 1 << 20
@@ -39,7 +39,7 @@ struct FileAudit: Sendable {
         return Self.outcome(of: reader, path: text, isShipped: false, scanner)
     }
 
-    /// - Parameter isShipped: whether the file is in an app as users get it, where nothing is a test.
+    /// - Parameter isShipped: whether the file is in a released app, where nothing is a test.
     static func outcome(
         of reader: consuming ContentReader, path: String, isShipped: Bool, _ scanner: Scanner
     ) -> Outcome {
@@ -52,7 +52,7 @@ struct FileAudit: Sendable {
         }
     }
 
-    /// - Parameter findings: nil if there are too many names to look at.
+    /// - Parameter findings: nil if the file has too many hits.
     private static func outcome(of content: Content, _ findings: [Finding]?) -> Outcome {
         guard findings?.isEmpty != true else { return .read([]) }
         if content.language == .json, AuditDocument.isOne(content.bytes) { return .irrelevant }

@@ -1,6 +1,6 @@
-/// Renders Apple's binary property lists as text of their XML form, without its head and without escapes.
+/// Renders Apple's binary property lists in the form of XML ones, without header and escaping.
 ///
-/// Only keys and strings are rendered, which are all that the rules look at.
+/// Only keys and strings are rendered, since the rules use nothing else.
 struct BinaryPropertyList {
     private let bytes: [UInt8]
     private let offsetSize: Int
@@ -12,13 +12,13 @@ struct BinaryPropertyList {
 
     private static let magic = Array("bplist00".utf8)
     private static let maximumDepth = 32
-    /// Objects may be named by several others: a small list could stand for a huge one.
+    /// Several objects may refer to the same one, so that a small list could expand to a huge one.
     private static let maximumVisits = 100_000
     private static let maximumText = 4 << 20
 
     static func isOne(_ bytes: [UInt8]) -> Bool { bytes.has(magic, at: 0) }
 
-    /// Nil if the list is damaged or too large.
+    /// Returns nil if the list is damaged or too large.
     static func text(of bytes: [UInt8]) -> [UInt8]? {
         guard var list = BinaryPropertyList(bytes), let top = list.number(at: bytes.count - 16, size: 8),
             list.render(top, depth: 0, isKey: false)
@@ -42,7 +42,7 @@ struct BinaryPropertyList {
         (objectCount, tableOffset) = (count, offset)
     }
 
-    /// A number, the highest byte first; nil if it is larger than the file.
+    /// A big-endian number; nil if it is larger than the file's size.
     private func number(at place: Int, size: Int) -> Int? {
         guard place >= 0, size >= 0, place <= bytes.count - size else { return nil }
         var value = 0
@@ -68,7 +68,7 @@ struct BinaryPropertyList {
         }
     }
 
-    /// The count of an object's parts, and the place of the first.
+    /// The number of an object's parts, and the offset of the first.
     private func count(_ marker: UInt8, _ place: Int) -> (count: Int, start: Int)? {
         guard marker & 0x0F == 0x0F else { return (Int(marker & 0x0F), place + 1) }
         guard let kind = bytes.byte(at: place + 1), kind >> 4 == 1, kind & 0x0F <= 3 else { return nil }

@@ -1,12 +1,12 @@
-/// A file's bytes as the rules read them: of a binary its texts, of a binary property list its text.
+/// A file's bytes in the form that the rules read: binaries and binary property lists are reduced to their text.
 struct Content {
     let bytes: [UInt8]
     let language: Language
-    /// Whether strings follow each other without anything between them, as in Hermes' bytecode.
+    /// Whether strings follow each other without separators, as in Hermes bytecode.
     var isPacked = false
 }
 
-/// Makes a file's content from the pieces of its bytes. Memory is bounded, whatever the file's size.
+/// Builds a file's content from pieces of its bytes. Memory use is bounded, whatever the file's size.
 struct ContentReader {
     private enum Kind {
         case unknown
@@ -20,20 +20,20 @@ struct ContentReader {
         case content(Content)
         case irrelevant
         case tooLarge
-        /// A property list that is damaged.
+        /// A damaged property list.
         case damaged
     }
 
-    /// Longer texts are reported as not read. Programs may be longer.
+    /// The maximum size of text files; longer ones are reported as unread. Programs may be longer.
     static let maximumBytes = 64 << 20
 
-    /// Nil for a file that is read only if it is a program.
+    /// The language by the file's name; nil for a file that is read only if it is a program.
     private let named: Language?
     private var kind = Kind.unknown
 
     init(_ named: Language?) { self.named = named }
 
-    /// - Returns: whether the next piece is needed.
+    /// - Returns: whether the next piece is required.
     mutating func add(_ piece: [UInt8]) -> Bool {
         switch kind {
         case .unknown: kind = begin(piece)

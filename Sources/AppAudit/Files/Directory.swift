@@ -1,6 +1,6 @@
 import Glibc
 
-/// Reads directories and files below one root without following links.
+/// Reads directories and files below one root without following symbolic links.
 enum Directory {
     enum Kind: Sendable {
         case file
@@ -13,7 +13,7 @@ enum Directory {
         let kind: Kind
     }
 
-    /// The entries of a directory by name; nil if it cannot be read.
+    /// The entries of a directory, sorted by name; nil if it cannot be read.
     static func entries(of path: [UInt8]) -> [Entry]? {
         let path = path + [0]
         let opened = unsafe path.withUnsafeBytes { buffer in
@@ -23,7 +23,7 @@ enum Directory {
         defer { unsafe closedir(stream) }
         var found: [Entry] = []
         while true {
-            // An end and an error both are nil (readdir(3)): only an error sets errno.
+            // readdir(3) returns nil at the end and on errors; only errors set errno.
             errno = 0
             guard let entry = unsafe readdir(stream) else {
                 if errno != 0 { return nil }
@@ -45,7 +45,7 @@ enum Directory {
         }
     }
 
-    /// The kind of what is there; a link's own.
+    /// The kind of the file at a path; by default, that of a symbolic link itself.
     static func kind(of path: [UInt8], followingLink: Bool = false) -> Kind {
         var status = stat()
         let path = path + [0]

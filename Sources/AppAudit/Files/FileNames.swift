@@ -1,6 +1,6 @@
-/// Languages and archives by the names of files.
+/// Classifies files by their names and first bytes.
 enum FileNames {
-    /// Nil for files that are read only if their first bytes are those of a program.
+    /// Returns nil for files that are read only if their first bytes are those of a program.
     static func language(of name: String) -> Language? {
         let name = name.lowercased()
         if let language = wholeNames[name] { return language }
@@ -9,17 +9,17 @@ enum FileNames {
         return endings[String(name[name.index(after: dot)...])]
     }
 
-    /// The name of a file, by its path.
+    /// The last component of a path.
     static func last(of path: String) -> String {
         path.utf8.lastIndex(of: UInt8(ascii: "/")).map { String(path[path.utf8.index(after: $0)...]) } ?? path
     }
 
-    /// Whether a file by this name is opened. Names of programs may have dots, as in `Acme.com.app/Acme.com`.
+    /// Whether to open a file with this name. Names of programs may have dots, as in `Acme.com.app/Acme.com`.
     static func mayBeRead(_ name: String) -> Bool {
         name.lastIndex(of: ".").map { !media.contains(name[name.index(after: $0)...].lowercased()) } ?? true
     }
 
-    /// Whether an archive is read wherever it is. Others are test data and downloads more often than parts of an app.
+    /// Whether an archive in the tree is read. Others are usually test data and downloads, not parts of an app.
     static func isAppOrLibrary(_ name: String) -> Bool { !name.lowercased().hasSuffix(".zip") }
 
     static func isArchive(_ name: String) -> Bool {
@@ -27,7 +27,7 @@ enum FileNames {
         return [".ipa", ".apk", ".aab", ".aar", ".jar", ".xapk", ".apks", ".zip"].contains { name.hasSuffix($0) }
     }
 
-    /// Whether a file by this name is Amplify's or an AWS SDK's configuration, whatever it contains.
+    /// Whether the name is that of a configuration file of Amplify or an AWS SDK, whatever its contents.
     static func isAmplifyConfiguration(_ name: String) -> Bool {
         let name = name.lowercased()
         return [
@@ -36,13 +36,13 @@ enum FileNames {
         ].contains(name)
     }
 
-    /// Whether the first bytes are those of a program: Mach-O in its forms, ELF, DEX, or Hermes' bytecode.
+    /// Whether the first bytes are those of a program: any form of Mach-O, ELF, DEX, or Hermes bytecode.
     static func isProgram(_ bytes: some Collection<UInt8>) -> Bool {
         let first = Array(bytes.prefix(4))
         return programs.contains(first)
     }
 
-    /// Whether the first bytes are those of Hermes' bytecode.
+    /// Whether the first bytes are those of Hermes bytecode.
     static func isHermes(_ bytes: some Collection<UInt8>) -> Bool { bytes.starts(with: [0xC6, 0x1F, 0xBC, 0x03]) }
 
     private static let programs: [[UInt8]] = [
@@ -58,7 +58,7 @@ enum FileNames {
         ".env": .properties, "readme": .document, "changelog": .document,
     ]
 
-    /// The endings of images, fonts, sound and films.
+    /// The extensions of images, fonts, audio and video.
     private static let media: Set<String> = [
         "png", "jpg", "jpeg", "gif", "webp", "heic", "heif", "avif", "bmp", "tif", "tiff", "ico", "icns", "svg", "ttf",
         "otf", "ttc", "woff", "woff2", "mp3", "m4a", "aac", "wav", "ogg", "caf", "flac", "mp4", "mov", "m4v", "webm",

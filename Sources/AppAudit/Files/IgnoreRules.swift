@@ -1,14 +1,14 @@
 /// The patterns of one `.gitignore` file (gitignore(5)).
 struct IgnoreRules: Sendable {
     private struct Pattern {
-        /// Segments between slashes; `**` is one of its own.
+        /// The segments between slashes; `**` is a separate segment.
         var segments: [[UInt8]]
         var isNegated = false
         var isForDirectories = false
     }
 
     private let patterns: [Pattern]
-    /// The longest that is read: more patterns would make every file slow.
+    /// The maximum size that is read: more patterns would slow down the check of every file.
     static let maximumBytes = 1 << 18
     private static let maximumPatterns = 2000
 
@@ -39,9 +39,9 @@ struct IgnoreRules: Sendable {
         return pattern
     }
 
-    /// Whether the last pattern that matches excludes or includes a path; nil if none matches.
+    /// Whether the last matching pattern excludes (true) or includes (false) a path; nil if none matches.
     ///
-    /// - Parameter path: the names below the directory of the file with the patterns.
+    /// - Parameter path: the path's components below the directory of the `.gitignore` file.
     func excludes(_ path: ArraySlice<[UInt8]>, isDirectory: Bool) -> Bool? {
         for pattern in patterns.reversed() where isDirectory || !pattern.isForDirectories {
             if Self.matches(pattern.segments, path) { return !pattern.isNegated }
@@ -51,13 +51,13 @@ struct IgnoreRules: Sendable {
 
     private static let anyNames = Array("**".utf8)
 
-    /// Takes at most the product of both lengths: only the last `**` is tried again.
+    /// Matches in time proportional to the product of both lengths, since only the last `**` is retried.
     private static func matches(_ segments: [[UInt8]], _ path: ArraySlice<[UInt8]>) -> Bool {
         var (place, index) = (0, path.startIndex)
         var retry: (place: Int, index: Int)?
         while index < path.endIndex {
             if place < segments.count, segments[place] == anyNames {
-                // At the end, it matches everything inside.
+                // A final `**` matches everything inside.
                 if place == segments.count - 1 { return true }
                 retry = (place + 1, index)
                 place += 1
@@ -76,7 +76,7 @@ struct IgnoreRules: Sendable {
 
 /// Patterns with `*`, `?` and `[…]` for one name (fnmatch(3)).
 enum Wildcards {
-    /// Takes at most the product of both lengths: only the last star is tried again.
+    /// Matches in time proportional to the product of both lengths, since only the last star is retried.
     static func match(_ pattern: [UInt8], _ name: [UInt8]) -> Bool {
         var (place, index) = (0, 0)
         var retry: (place: Int, index: Int)?
@@ -98,7 +98,7 @@ enum Wildcards {
         return place == pattern.count
     }
 
-    /// The place behind the part of the pattern that matches one byte.
+    /// The position after the part of the pattern that matches `byte`; nil if it does not match.
     private static func step(_ pattern: [UInt8], at place: Int, _ byte: UInt8) -> Int? {
         guard place < pattern.count else { return nil }
         switch pattern[place] {

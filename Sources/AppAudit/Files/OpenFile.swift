@@ -5,12 +5,12 @@ struct OpenFile: ~Copyable {
     private let descriptor: Int32
     let size: Int
 
-    /// Nil for anything but a regular file that can be read.
+    /// Opens a file; nil unless it is a readable regular file.
     ///
-    /// - Parameter followsLink: for the path that the user names, and no other.
+    /// - Parameter followsLink: whether to follow a symbolic link, only for the path that the user named.
     init?(_ path: [UInt8], followsLink: Bool = false) {
         let path = path + [0]
-        // O_NONBLOCK, so that a pipe that has taken the file's name does not block.
+        // O_NONBLOCK, in case a pipe has replaced the file.
         let flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | (followsLink ? 0 : O_NOFOLLOW)
         let opened = unsafe path.withUnsafeBytes { buffer in
             unsafe buffer.baseAddress.map { unsafe open($0.assumingMemoryBound(to: CChar.self), flags) } ?? -1
@@ -27,7 +27,7 @@ struct OpenFile: ~Copyable {
 
     deinit { close(descriptor) }
 
-    /// The bytes of a range; fewer if the file ends before; nil if it cannot be read.
+    /// Reads a range; fewer bytes if the file ends earlier; nil on an error.
     borrowing func read(_ range: Range<Int>) -> [UInt8]? {
         var done = 0
         var failed = false

@@ -1,20 +1,20 @@
-/// The texts in a binary: runs of visible ASCII, in one byte for each character or in two (UTF-16).
+/// Extracts text from a binary: runs of printable ASCII, as single bytes or as UTF-16.
 ///
-/// Compiled Android resources and localised strings have UTF-16. A byte 0 is behind each run.
+/// Compiled Android resources and localized strings are UTF-16. A zero byte terminates each run.
 struct TextRuns {
     private(set) var text: [UInt8] = []
-    /// More text was there, and was left out.
+    /// Whether text was dropped because of the size limit.
     private(set) var isTruncated = false
     private var narrow: [UInt8] = []
     private var wide: [UInt8] = []
-    /// A byte that is a character of two bytes if 0 follows.
+    /// A byte that is a UTF-16 character if a zero byte follows.
     private var first: UInt8?
 
-    /// The rules look for nothing shorter.
+    /// The minimum length of a run; the rules have no shorter text.
     private static let minimumLength = 6
-    /// A longer run is cut, so that it does not wait in memory for its end.
+    /// The maximum length of a run in memory; longer ones are split.
     static let maximumRun = 1 << 20
-    /// The end of a cut run begins the next text too, so that a name across the cut is whole there.
+    /// The overlap of the parts of a split run, so that each name is complete in one of them.
     private static let overlap = 1 << 12
     private static let maximumBytes = 64 << 20
 
@@ -40,7 +40,7 @@ struct TextRuns {
         (narrow, first) = ([], nil)
     }
 
-    /// Line feeds count: configuration inside programs has them.
+    /// Whether a byte is text. Line feeds count, since configuration inside programs has them.
     private static func isText(_ byte: UInt8) -> Bool {
         byte &- 0x20 < 0x5F || byte == 0x0A || byte == 0x0D || byte == 9
     }

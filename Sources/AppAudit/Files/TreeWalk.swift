@@ -1,21 +1,21 @@
-/// Lists the files of a tree, without those that `.gitignore` files and the list of directories here leave out.
+/// Lists the files of a tree, except those that `.gitignore` files and the list of build directories exclude.
 struct TreeWalk {
     struct Level {
         let names: [[UInt8]]
-        /// The patterns of the directories above, with the number of names that lead to each.
+        /// The patterns of the directories above, each with the depth of its directory.
         let rules: [(depth: Int, rules: IgnoreRules)]
     }
 
     let root: [UInt8]
     let includesIgnored: Bool
-    /// The files and directories that were left out.
+    /// The number of excluded files and directories.
     private(set) var ignored = 0
-    /// The directories that cannot be read, or are too deep.
+    /// The directories that cannot be read or are too deep.
     private(set) var unreadable: [String] = []
     private var waiting: [Level]
 
     private static let maximumDepth = 200
-    /// Directories of packages, builds and tools.
+    /// The directories of packages, builds and tools, which are excluded.
     static let ignoredDirectories: Set<String> = [
         "Pods", "Carthage", "node_modules", "bower_components", ".build", "build", "Build", "DerivedData", "dist",
         "out",
@@ -30,7 +30,7 @@ struct TreeWalk {
         waiting = [Level(names: [], rules: [])]
     }
 
-    /// The paths of some more files, relative to the root; nil at the end.
+    /// The paths of the next files, relative to the root; nil at the end.
     mutating func next() -> [[UInt8]]? {
         var files: [[UInt8]] = []
         while files.count < 64 {
@@ -57,7 +57,7 @@ struct TreeWalk {
         var directories: [Level] = []
         for entry in entries where entry.kind != .other {
             let names = level.names + [entry.name]
-            // The contents of a repository are no files of the app.
+            // The contents of a version control directory do not belong to the app.
             if entry.kind == .directory, Self.stores.contains(entry.name) { continue }
             if isIgnored(names, entry, rules) {
                 ignored += 1

@@ -1,15 +1,15 @@
-/// The parts of a language that separate comments and strings from code.
+/// The elements of a language's syntax that separate comments and strings from code.
 struct Grammar: Sendable {
     struct Delimiter: Sendable {
         var opening: [UInt8]
         var closing: [UInt8]
         var escapes = true
         var spansLines = false
-        /// The text that begins an expression inside the string, up to its bracket.
+        /// The text that begins an interpolated expression, up to its bracket.
         var interpolation: [UInt8]?
-        /// Whether more `#` around it change the escape, as in Swift.
+        /// Whether `#` around the string changes its escapes, as in Swift.
         var isRawByHashes = false
-        /// Whether a string that is a statement by itself is a comment, as in Python.
+        /// Whether a string that is a whole statement is a comment, as in Python.
         var mayBeDocumentation = false
 
         init(_ opening: String, _ closing: String? = nil) {
@@ -33,13 +33,13 @@ struct Grammar: Sendable {
     var lineComments: [[UInt8]] = []
     var blockComment: (opening: [UInt8], closing: [UInt8])?
     var blockCommentsNest = false
-    /// Longest opening first.
+    /// The delimiters, longest opening first.
     var strings: [Delimiter] = []
     var hasCharacterLiterals = false
     var hasRegularExpressions = false
-    /// Whether `#` begins a comment only at the beginning of a word, as in YAML.
+    /// Whether `#` begins a comment only at the start of a word, as in YAML.
     var commentsNeedSpace = false
-    /// Whether a comment must be the first of its line, as in properties.
+    /// Whether a comment must be at the start of its line, as in properties files.
     var commentsStartLines = false
 
     private static func slashes(nesting: Bool, _ strings: [Delimiter], characters: Bool = false) -> Grammar {
@@ -52,7 +52,7 @@ struct Grammar: Sendable {
         Grammar(lineComments: [Array("#".utf8)], strings: strings, commentsNeedSpace: needSpace)
     }
 
-    /// Nil for languages that are all one text.
+    /// The grammar of a language; nil for languages without comments and strings.
     static func of(_ language: Language) -> Grammar? { table[language] }
 
     private static let table: [Language: Grammar] = [

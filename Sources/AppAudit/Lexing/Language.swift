@@ -14,14 +14,14 @@ package enum Language: String, CaseIterable, Sendable {
     case toml
     case ruby
     case properties
-    /// The old format of property lists, of Xcode projects and of `.strings` files.
+    /// The old format of property lists, Xcode projects and `.strings` files.
     case openStep = "openstep"
     /// Text without comments or strings.
     case document
-    /// Anything that is not text, and property lists that were rendered as text.
+    /// Binary files, and property lists that were rendered as text.
     case binary
 
-    /// Whether the file is a program's source.
+    /// Whether the file is the source of a program.
     var isProgram: Bool {
         switch self {
         case .swift, .objectiveC, .kotlin, .java, .javaScript, .dart, .python: true

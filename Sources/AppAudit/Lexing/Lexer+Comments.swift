@@ -39,7 +39,7 @@ extension Lexer {
         regions.append(.comment, start..<place)
     }
 
-    /// Passes a character's literal, or a regular expression, whose quotes begin no string.
+    /// Skips a character literal or a regular expression, whose quotes begin no string.
     mutating func readLiteral() -> Bool {
         let byte = bytes[place]
         if grammar.hasCharacterLiterals, byte == UInt8(ascii: "'") {
@@ -53,13 +53,13 @@ extension Lexer {
         return false
     }
 
-    /// Not behind a value: there a slash divides.
+    /// Whether a slash here begins a regular expression. After a value it is a division.
     private var slashBeginsExpression: Bool {
         guard let lastCode else { return true }
         return "(,=:[!&|?{};+-*%<>~^".utf8.contains(lastCode) || isKeyword
     }
 
-    /// Whether the word before is `return`, which expressions follow.
+    /// Whether the preceding word is `return`, which an expression follows.
     private var isKeyword: Bool {
         var end = place
         while end > 0, isSpace(bytes[end - 1]) { end -= 1 }
@@ -67,7 +67,7 @@ extension Lexer {
         return bytes.has(word, at: end - word.count)
     }
 
-    /// Passes the closing byte, or this byte alone if none closes it on the line.
+    /// Skips to after the closing byte, or only this byte if none closes it on the line.
     private mutating func pass(until closing: UInt8, atMost count: Int) {
         var index = place + 1
         let limit = min(bytes.count, place + count)

@@ -1,11 +1,12 @@
-/// Finds the comments and strings of a source.
+/// Finds the comments and strings of source code.
 ///
-/// It never fails: an unclosed comment or string ends with the file, and an unclosed string of one line with its line.
+/// It never fails: an unclosed comment or multi-line string ends with the file, and an unclosed single-line string with
+/// its line.
 struct Lexer {
-    /// An expression inside a string.
+    /// An interpolated expression in a string.
     private struct Interpolation {
         let string: OpenString
-        /// Open brackets inside the expression.
+        /// The number of open brackets in the expression.
         var depth = 1
     }
 
@@ -20,10 +21,10 @@ struct Lexer {
     var place = 0
     var regions = Regions()
     private var interpolations: [Interpolation] = []
-    /// The last byte of code that is no space: whether a slash divides or begins a regular expression.
+    /// The last non-space byte of code, which decides whether a slash is a division or begins a regular expression.
     var lastCode: UInt8?
 
-    /// Deeper ones count as text of their string.
+    /// The maximum nesting of interpolations; deeper ones count as text of their string.
     private static let maximumDepth = 32
 
     static func regions(of bytes: [UInt8], _ language: Language) -> Regions {
@@ -66,12 +67,12 @@ struct Lexer {
         }
         guard let delimiter = grammar.strings.first(where: { bytes.has($0.opening, at: place + hashes) }) else {
             guard hashes > 0 else { return false }
-            // All at once: from the next of them on, they would be counted again.
+            // Skips all of them at once; otherwise each would be counted again.
             place += hashes
             lastCode = UInt8(ascii: "#")
             return true
         }
-        // A prefix such as r is one only at the beginning of a word.
+        // A prefix such as r counts only at the start of a word.
         if let first = delimiter.opening.first, isWord(first), place > 0, isWord(bytes[place - 1]) { return false }
         let string = OpenString(
             delimiter: delimiter, hashes: hashes,
@@ -83,7 +84,7 @@ struct Lexer {
         return true
     }
 
-    /// Whether nothing but spaces is before a place in its line, and no bracket or operator goes on from the line before.
+    /// Whether only spaces precede a position in its line, and no bracket or operator continues the previous line.
     private func isStatement(at place: Int) -> Bool {
         var index = place - 1
         while index >= 0, bytes[index] == 0x20 || bytes[index] == 0x09 { index -= 1 }
@@ -92,7 +93,7 @@ struct Lexer {
         return !"([{=,+%\\".utf8.contains(lastCode)
     }
 
-    /// Reads a string up to its end, or up to an expression inside it.
+    /// Reads a string up to its end or the next interpolation.
     private mutating func readRest(of string: OpenString, from start: Int) {
         let delimiter = string.delimiter
         let kind: RegionKind = string.isDocumentation ? .comment : .string
@@ -128,7 +129,8 @@ struct Lexer {
         return end + string.hashes
     }
 
-    /// The place behind the beginning of an expression here. In Swift, its backslash is followed by the string's hashes.
+    /// The position after the beginning of an interpolation here; nil if there is none. In Swift, the string's hashes
+    /// follow its backslash.
     private func interpolation(of string: OpenString) -> Int? {
         guard let text = string.delimiter.interpolation, let first = text.first, bytes[place] == first else {
             return nil

@@ -1,11 +1,11 @@
-/// A part of a file.
+/// The kind of a part of a file.
 enum RegionKind: UInt8, Sendable {
     case code
     case string
     case comment
 }
 
-/// The comments and strings of one file, in their order. Everything else is code.
+/// The comments and strings of a file, in order. Everything else is code.
 struct Regions: Sendable {
     struct Region: Equatable, Sendable {
         let kind: RegionKind
@@ -20,7 +20,7 @@ struct Regions: Sendable {
 
     func kind(at place: Int) -> RegionKind { region(at: place)?.kind ?? .code }
 
-    /// The comment or string at a place; nil in code.
+    /// The comment or string at a position; nil in code.
     func region(at place: Int) -> Region? {
         var (low, high) = (0, all.count)
         while low < high {

@@ -1,11 +1,11 @@
 internal import Encoding
 
-/// A baseline or a report of JSON, as this audit writes them. It quotes the names of findings, and calls nothing.
+/// Recognizes baselines and JSON reports that this audit wrote. They quote the names of findings, but make no calls.
 enum AuditDocument {
     private static let baseline: Set = ["fingerprint", "rule", "path", "name"]
     private static let report = baseline.union(["severity", "line", "column", "title", "context", "replacement"])
 
-    /// Whether a file contains such a document with findings. People may have added members to it.
+    /// Whether the file is such a document with findings. Additional members are allowed.
     static func isOne(_ bytes: [UInt8]) -> Bool {
         let limits = JSONLimits(maximumBytes: Baseline.maximumBytes)
         guard let document = try? JSON.parse(bytes, limits: limits).objectValue,

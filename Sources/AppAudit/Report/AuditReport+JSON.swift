@@ -3,7 +3,7 @@ package import Encoding
 extension AuditReport {
     /// The document of `--json`.
     ///
-    /// - Parameter severity: findings of this weight fail the audit.
+    /// - Parameter severity: the minimum severity that fails the audit.
     package func json(path: String, failingOn severity: Severity) -> JSONObject {
         [
             "good": .bool(isGood(failingOn: severity)), "path": .string(path), "files": .number(JSONNumber(filesRead)),

@@ -1,9 +1,9 @@
 package import Encoding
 
 extension AuditReport {
-    /// The report in SARIF 2.1.0, for code scanning. Findings of the baseline are there as suppressed ones.
+    /// The report in SARIF 2.1.0, for code scanning. Findings of the baseline are included as suppressed.
     ///
-    /// - Parameter version: the program's.
+    /// - Parameter version: the version of this program.
     package func sarif(version: String) -> JSON {
         let notifications = notRead.map { file -> JSON in
             ["level": "error", "message": ["text": .string("\(file.path) \(file.reason.text)")]]
@@ -29,7 +29,7 @@ extension AuditReport {
 }
 
 extension Rule {
-    /// SARIF 2.1.0, 3.49.
+    /// The rule as a reportingDescriptor (SARIF 2.1.0, 3.49).
     fileprivate var sarif: JSON {
         [
             "id": .string(rawValue), "shortDescription": ["text": .string("The app \(title).")],
@@ -40,7 +40,7 @@ extension Rule {
 }
 
 extension Finding {
-    /// SARIF 2.1.0, 3.27. A location in a binary has no line.
+    /// The finding as a result (SARIF 2.1.0, 3.27). Locations in binaries have no line.
     fileprivate func sarif(isKnown: Bool) -> JSON {
         let uri = path.split(separator: "/", omittingEmptySubsequences: false)
             .map { PercentEncoding.encode(String($0)) }.joined(separator: "/")

@@ -1,25 +1,25 @@
 /// The result of an audit.
 package struct AuditReport: Sendable {
-    /// By path, line, column and rule.
+    /// Sorted by path, line, column and rule.
     package private(set) var findings: [Finding] = []
-    /// The findings that a baseline contains, in the same order.
+    /// The findings that the baseline contains, in the same order.
     package private(set) var known: [Finding] = []
     package private(set) var filesRead = 0
-    /// The files and directories that `.gitignore` files and the list of build directories left out.
+    /// The number of files and directories that `.gitignore` files and the list of build directories exclude.
     package internal(set) var leftOut = 0
-    /// The archives in the tree that were not read, since they are no app's and no library's.
+    /// The number of archives in the tree that were not read, because they are neither apps nor libraries.
     package private(set) var skippedArchives = 0
-    /// The paths that could not be read: the audit says nothing about them.
+    /// The paths that could not be read, and were not audited.
     package private(set) var notRead: [UnreadFile] = []
 
     package func count(of severity: Severity) -> Int { findings.count { $0.severity == severity } }
 
-    /// Whether everything was read, and nothing weighs as much as this or more.
+    /// Whether everything was read and all findings are below `severity`.
     package func isGood(failingOn severity: Severity) -> Bool {
         notRead.isEmpty && findings.allSatisfy { $0.severity < severity }
     }
 
-    /// Moves the findings that the baseline contains to the known ones.
+    /// Moves the findings that the baseline contains to ``known``.
     package mutating func apply(_ baseline: Baseline) {
         known = findings.filter(baseline.contains)
         findings.removeAll(where: baseline.contains)
@@ -48,7 +48,7 @@ package struct AuditReport: Sendable {
         notRead += part.notRead
     }
 
-    /// The order does not depend on which file was read first.
+    /// Sorts the report, so that its order does not depend on the order of reading.
     mutating func sort() {
         findings.sort { left, right in
             if left.path != right.path { return left.path.utf8.lexicographicallyPrecedes(right.path.utf8) }

@@ -1,6 +1,6 @@
 package import Encoding
 
-/// The findings that are known already, by their fingerprints.
+/// The known findings, by their fingerprints.
 package struct Baseline: Sendable {
     package enum Failure: String, Error, Sendable {
         case malformed = "is not a baseline of gatehouse audit-app"
@@ -9,10 +9,10 @@ package struct Baseline: Sendable {
 
     private let fingerprints: Set<String>
     private static let version: Int64 = 1
-    /// Some hundred thousand findings.
+    /// Enough for several hundred thousand findings.
     package static let maximumBytes = 64 << 20
 
-    /// - Parameter bytes: the text that ``text(of:)`` returned.
+    /// - Parameter bytes: a document from ``text(of:)``.
     package init(_ bytes: [UInt8]) throws(Failure) {
         guard let document = try? JSON.parse(bytes, limits: JSONLimits(maximumBytes: Self.maximumBytes)).objectValue,
             let version = document["version"]?.integerValue, let findings = document["findings"]?.arrayValue
@@ -28,7 +28,7 @@ package struct Baseline: Sendable {
 
     func contains(_ finding: Finding) -> Bool { fingerprints.contains(finding.fingerprint) }
 
-    /// The baseline of these findings. Rule, path and name are there for the people who review it.
+    /// The baseline of a report's findings. Rule, path and name are included for reviewers.
     package static func text(of report: AuditReport) -> JSON {
         [
             "version": .number(JSONNumber(version)),

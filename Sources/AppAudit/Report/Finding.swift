@@ -1,12 +1,12 @@
-/// Something that still bypasses the gateway, with its place.
+/// Code or data that bypasses the gateway, with its location.
 package struct Finding: Equatable, Sendable {
-    /// The reason why a finding is a note.
+    /// The context of a finding. In all contexts but code it is a note.
     package enum Context: String, Sendable {
         case code
         case comment
         case test
         case document
-        /// The definition of a backend, which is no part of the app.
+        /// The definition of a backend, which is not part of the app.
         case backend
     }
 
@@ -17,13 +17,13 @@ package struct Finding: Equatable, Sendable {
     package let line: Int?
     /// Counted from 1, in bytes.
     package let column: Int?
-    /// The name that was found. Never a secret's value.
+    /// The name that was found, never the value of a secret.
     package let name: String
     package let context: Context
     package let replacement: String
-    /// Stays the same while other lines of the file change. See ``Fingerprint``.
+    /// Stays the same when other lines of the file change. See ``Fingerprint``.
     package var fingerprint = ""
-    /// The hash of the line without its spaces, from which the fingerprint is computed.
+    /// The hash of the line without spaces, which the fingerprint includes.
     var lineHash: UInt64 = 0
 
     package var severity: Severity { context == .code ? rule.severity : .note }

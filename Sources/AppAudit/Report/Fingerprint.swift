@@ -1,9 +1,9 @@
 internal import Encoding
 
-/// The identity of a finding across changes of a file: its rule, path, name and line's text, and its number among equal
-/// ones. A line that moves keeps it.
+/// The identity of a finding across changes of a file: a hash of its rule, path, name and line's text, and its index
+/// among equal findings. It does not change when the line moves.
 enum Fingerprint {
-    /// Longer lines are those of generated code, which change as a whole.
+    /// Longer lines are generated code, which changes as a whole.
     private static let maximumLine = 1000
 
     static func hash(ofLineAt place: Int, in file: ScannedFile, name: String) -> UInt64 {
@@ -12,7 +12,7 @@ enum Fingerprint {
         return hash(file.bytes[line].lazy.filter { !isSpace($0) })
     }
 
-    /// Gives each finding of one file its fingerprint.
+    /// Sets the fingerprints of the findings of one file.
     static func assign(to findings: [Finding]) -> [Finding] {
         var counts: [UInt64: Int] = [:]
         return findings.map { finding in
@@ -26,7 +26,7 @@ enum Fingerprint {
         }
     }
 
-    /// FNV-1a with 64 bits. Nothing depends on its strength: a baseline belongs to who reads its findings.
+    /// FNV-1a with 64 bits. It need not be collision-resistant: a baseline's author is its reader.
     private static func hash(_ bytes: some Sequence<UInt8>) -> UInt64 {
         bytes.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
     }

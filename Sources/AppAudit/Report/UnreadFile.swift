@@ -1,4 +1,4 @@
-/// A path about which the audit says nothing.
+/// A path that was not audited.
 package struct UnreadFile: Equatable, Sendable {
     package enum Reason: Equatable, Sendable {
         case unreadable

@@ -1,23 +1,23 @@
-/// A call of Amplify or an operation of Cognito, with the gateway's call that replaces it.
+/// An Amplify call or a Cognito operation, with the gateway's call that replaces it.
 package struct ReplacedCall: Sendable {
-    /// The names of the call, as Amplify's libraries and Cognito spell them.
+    /// The names of the call in Amplify's libraries and in Cognito.
     package let names: [String]
     /// The gateway's call: method and path.
     package let request: String
-    /// GatehouseClient's function, as Swift spells it; nil where the library has none.
+    /// GatehouseClient's function in Swift notation; nil if the library has none.
     package let function: String?
 
     private init(_ names: String..., by request: String, _ function: String? = nil) {
         (self.names, self.request, self.function) = (names, request, function)
     }
 
-    /// The replacement as a finding in this language shows it.
+    /// The replacement that findings in this language show.
     func replacement(in language: Language) -> String {
         guard language == .swift, let function else { return request }
         return "\(function) of GatehouseClient (\(request))"
     }
 
-    /// The call with a name, whatever its first letter's case; nil for other names.
+    /// The call with this name, ignoring case; nil if there is none.
     static func named(_ name: some Sequence<UInt8>) -> ReplacedCall? {
         byName[String(decoding: name.map(lowercased), as: UTF8.self)]
     }

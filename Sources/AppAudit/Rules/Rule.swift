@@ -1,4 +1,4 @@
-/// A kind of finding. The raw value is its stable name, in every format and in baselines.
+/// A kind of finding. The raw value is its stable name in all formats and in baselines.
 package enum Rule: String, CaseIterable, Sendable {
     case secretHash = "secret-hash"
     case clientSecret = "client-secret"
@@ -16,7 +16,7 @@ package enum Rule: String, CaseIterable, Sendable {
     case identityPool = "identity-pool"
     case tokenStorage = "token-storage"
 
-    /// Its weight in code that ships. In comments, tests and documents every finding is a note.
+    /// The severity in code that ships. In comments, tests and documents every finding is a note.
     package var severity: Severity {
         switch self {
         case .secretHash, .clientSecret, .amplifyAuth, .cognitoSDK, .cognitoOperation, .cognitoTarget, .cognitoHost,
@@ -27,7 +27,7 @@ package enum Rule: String, CaseIterable, Sendable {
         }
     }
 
-    /// The finding in one line.
+    /// A one-line description of the finding.
     package var title: String {
         switch self {
         case .secretHash: "computes or sends SECRET_HASH"
@@ -48,7 +48,7 @@ package enum Rule: String, CaseIterable, Sendable {
         }
     }
 
-    /// The reason why it matters.
+    /// The reason for the rule.
     package var reason: String {
         switch self {
         case .secretHash, .clientSecret:
@@ -65,7 +65,7 @@ package enum Rule: String, CaseIterable, Sendable {
         }
     }
 
-    /// The replacement in a file of a language, where the finding's own name has no better one.
+    /// The replacement in files of this language, unless the finding's name has a specific one.
     func replacement(in language: Language) -> String {
         guard language == .swift else { return replacement }
         return switch self {

@@ -1,4 +1,4 @@
-/// The weight of a finding.
+/// The severity of a finding.
 package enum Severity: String, CaseIterable, Comparable, Sendable {
     case note
     case warning

@@ -1,10 +1,10 @@
-/// A text that a rule looks for, and the conditions under which it is a finding.
+/// A text that a rule searches for, and the conditions for a finding.
 struct Signature: Sendable {
-    /// The files in which it counts.
+    /// The kinds of files that are searched.
     struct Files: OptionSet, Sendable {
         let rawValue: Int
         static let programs = Files(rawValue: 1)
-        /// JSON, YAML, property lists, properties and the like.
+        /// Data files: JSON, YAML, property lists, properties and similar formats.
         static let data = Files(rawValue: 2)
         /// Lists of dependencies.
         static let manifests = Files(rawValue: 4)
@@ -13,26 +13,26 @@ struct Signature: Sendable {
         static let all: Files = [.texts, .binaries]
     }
 
-    /// Facts about the rest of the file.
+    /// Facts about the file as a whole.
     enum Evidence: CaseIterable, Sendable {
         case cognito
         case amplifyForJavaScript
-        /// Amplify's components for sign-in in JavaScript.
+        /// Amplify's sign-in components for JavaScript.
         case amplifyComponents
         case cognitoClientForJavaScript
         case preferences
     }
 
-    /// A look at the bytes around it.
+    /// A check of the surrounding bytes.
     enum Check: Sendable {
         case none
-        /// The name of an operation, alone or with the ending of a request's type.
+        /// The name of an operation, alone or with the suffix of a request type.
         case operation
-        /// A name that is called.
+        /// The name of a function that is called.
         case call
-        /// A host, and not a file's name.
+        /// A host name, not the name of a file.
         case host
-        /// The whole string.
+        /// A complete string.
         case wholeString
         case poolID
         case identityPoolID
@@ -43,17 +43,17 @@ struct Signature: Sendable {
         case authFunction
         /// A package from which the same line imports Amplify's Auth class.
         case authImport
-        /// The name of a package, alone or with a path or a subpackage behind it.
+        /// The name of a package, alone or followed by a path or a subpackage.
         case package
     }
 
-    /// Nil for a text that is evidence only.
+    /// Nil for a text that is only evidence.
     let rule: Rule?
     let text: [UInt8]
     var files: Files = .programs
-    /// Nil for all that belong to ``files``.
+    /// Nil: all languages of ``files``.
     var languages: Set<Language>?
-    /// Nil for code and strings.
+    /// Nil: code and strings.
     var place: RegionKind?
     var startsWord = true
     var endsWord = true
@@ -77,7 +77,7 @@ struct Signature: Sendable {
     func inLanguages(_ languages: Set<Language>) -> Self { with { $0.languages = languages } }
     func inStrings() -> Self { with { $0.place = .string } }
     func inCode() -> Self { with { $0.place = .code } }
-    /// Also as a part of longer words.
+    /// Also inside longer words.
     func anywhere() -> Self { with { ($0.startsWord, $0.endsWord) = (false, false) } }
     func prefix() -> Self { with { $0.endsWord = false } }
     func inAnyCase() -> Self { with { $0.hasExactCase = false } }

@@ -1,6 +1,6 @@
 extension Signatures {
-    /// The names that compilers leave in programs: classes of Objective-C and Swift, descriptors in DEX, names of
-    /// Dart's libraries, and properties in JavaScript's bytecode.
+    /// The names that compilers keep in programs: classes of Objective-C and Swift, descriptors in DEX, names of Dart
+    /// libraries, and properties in JavaScript bytecode.
     static let compiled: [Signature] =
         [
             "AWSCognitoIdentityUserPool", "AWSCognitoIdentityProviderErrorDomain", "AWSMobileClient", "AWSCognitoAuth",
@@ -8,7 +8,7 @@ extension Signatures {
             "CognitoIdentityServiceProvider",
             "AmplifyAuthCognito",
         ].map { Signature(.cognitoSDK, $0).inFiles(.binaries) }
-        // Without more, the name is also that of a class for identity pools in Android's SDK.
+        // Without the extension, the name is also that of a class for identity pools in Android's SDK.
         + [Signature(.cognitoSDK, "AWSCognitoIdentityProvider.framework").inFiles(.binaries)]
         + [
             "Lcom/amazonaws/mobileconnectors/cognitoidentityprovider/", "Lcom/amazonaws/mobileconnectors/cognitoauth/",

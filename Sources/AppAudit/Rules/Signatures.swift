@@ -14,7 +14,7 @@ enum Signatures {
             Signature(nil, "sharedpreferences").anywhere().inAnyCase().giving(.preferences).inFiles(.all),
         ]
 
-    /// With the quote behind it, since longer names are packages without a sign-in.
+    /// Includes the closing quote, since longer names are packages without sign-in.
     private static let components: [Signature] = [
         "@aws-amplify/ui-react", "@aws-amplify/ui-angular", "@aws-amplify/ui-vue", "@aws-amplify/ui-react-native",
         "aws-amplify-react", "aws-amplify-react-native",
@@ -121,7 +121,7 @@ enum Signatures {
         Signature(.hostedDomain, ".amazoncognito.com").with { $0.startsWord = false }.inFiles(.all),
     ]
 
-    /// The paths of a pool's hosted pages, in files about Cognito: their domain is often elsewhere.
+    /// The paths of a pool's hosted pages, in files about Cognito, because the domain is often in another file.
     private static let paths: [Signature] = [
         "/oauth2/authorize", "/oauth2/token", "/oauth2/userinfo", "/oauth2/revoke", "/login?client_id=",
         "/signup?client_id=", "/signup?identity_provider=", "/logout?client_id=",

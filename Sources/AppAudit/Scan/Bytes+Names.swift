@@ -1,4 +1,4 @@
-/// Looks at the bytes around a hit: names, calls and hosts.
+/// Checks of the bytes around a hit: names, calls and hosts.
 extension [UInt8] {
     func nextVisible(from place: Int) -> (byte: UInt8, place: Int)? {
         var index = place
@@ -9,7 +9,7 @@ extension [UInt8] {
         return nil
     }
 
-    /// The identifier that begins here; nil if none does.
+    /// The identifier that begins here; nil if there is none.
     func identifier(from place: Int) -> Range<Int>? {
         guard let first = byte(at: place), isWord(first), !isDigit(first) else { return nil }
         return place..<endOfWord(from: place)
@@ -21,7 +21,7 @@ extension [UInt8] {
         return end
     }
 
-    /// The member that is named next, also in the next line.
+    /// The name of the next member, also on the next line; nil if there is none.
     func memberName(from place: Int) -> Range<Int>? {
         if let name = identifier(from: place) { return name }
         guard let dot = nextVisible(from: place), dot.byte == UInt8(ascii: "."),
@@ -30,7 +30,7 @@ extension [UInt8] {
         return identifier(from: next.place)
     }
 
-    /// The end of an operation's name with the ending of a type; nil for a longer word.
+    /// The end of an operation's name with the suffix of a type; nil for a longer word.
     func endOfOperation(_ range: Range<Int>) -> Int? {
         let end = endOfWord(from: range.upperBound)
         let ending = String(decoding: self[range.upperBound..<end], as: UTF8.self)
@@ -45,7 +45,7 @@ extension [UInt8] {
         ["json", "png", "svg", "pdf", "md", "txt", "yaml", "yml", "xml", "html"].map { Array($0.utf8) }
     }
 
-    /// Whether a host goes on behind the range: a region, or an expression for it.
+    /// Whether a host name continues after the range: with a region, or an expression for it.
     func isHost(_ range: Range<Int>) -> Bool {
         guard let next = byte(at: range.upperBound), !isSpace(next) else { return false }
         let end = endOfWord(from: range.upperBound)
@@ -53,7 +53,7 @@ extension [UInt8] {
         return !Self.fileEndings.contains(word) || byte(at: end) == UInt8(ascii: ".")
     }
 
-    /// The host around a range, in letters, digits, points and hyphens.
+    /// The host around a range: letters, digits, dots and hyphens.
     func hostRange(around range: Range<Int>) -> Range<Int> {
         func isHostByte(_ byte: UInt8) -> Bool {
             isAlphanumeric(byte) || byte == UInt8(ascii: ".") || byte == UInt8(ascii: "-")
@@ -64,13 +64,13 @@ extension [UInt8] {
         return start..<end
     }
 
-    /// Whether quotes are around exactly these bytes.
+    /// Whether quotes enclose exactly this range.
     func isQuoted(_ range: Range<Int>) -> Bool {
         guard let before = byte(at: range.lowerBound - 1), let after = byte(at: range.upperBound) else { return false }
         return before == after && "\"'`".utf8.contains(before)
     }
 
-    /// Whether a function of this name is declared here, and not called.
+    /// Whether a function of this name is declared here, not called.
     func isDeclared(_ range: Range<Int>) -> Bool {
         var end = range.lowerBound
         while end > 0, range.lowerBound - end < 20, self[end - 1] == 0x20 { end -= 1 }
@@ -87,20 +87,20 @@ extension [UInt8] {
         }
     }
 
-    /// Whether the bytes name a package of this name, not a longer one: a subpackage or version may follow.
+    /// Whether the range is the name of a package, not part of a longer name. A subpackage or version may follow.
     func isPackage(_ range: Range<Int>, in file: ScannedFile) -> Bool {
         if let after = byte(at: range.upperBound), isWord(after) || after == UInt8(ascii: "-") { return false }
         guard let before = byte(at: range.lowerBound - 1) else { return true }
-        // A name that is part of a path of the same project, such as ./aws-amplify/auth, is none.
+        // A name in a path of the same project, such as ./aws-amplify/auth, does not count.
         if before == UInt8(ascii: "/"), !file.role.isManifest { return false }
-        // Nor is an owner of packages: @aws-amplify/storage, github.com/aws-amplify/amplify-swift.
+        // Nor does an owner of packages: @aws-amplify/storage, github.com/aws-amplify/amplify-swift.
         if before == UInt8(ascii: "@") || before == UInt8(ascii: "/") && byte(at: range.upperBound) == before {
             return false
         }
         return !isWord(before) && before != UInt8(ascii: "-") && before != UInt8(ascii: ".")
     }
 
-    /// The key of a property list that the range is in, if it begins with the range or with AWS before it.
+    /// The property list key around the range, if it begins with the range, optionally after AWS; otherwise nil.
     func plistKey(around range: Range<Int>) -> Range<Int>? {
         let tag = Array("<key>".utf8)
         var start = range.lowerBound

@@ -1,8 +1,8 @@
-/// Looks at the bytes around a hit: ids, secrets and stored tokens.
+/// Checks of the bytes around a hit: ids, secrets and stored tokens.
 extension [UInt8] {
-    /// The end of a pool's id, whose part behind the region has nine letters and digits or more.
+    /// The end of a pool id, whose part after the region has 9 to 55 letters and digits; nil if it is not one.
     ///
-    /// - Parameter isPacked: whether other text may follow at once; then the shortest id is taken.
+    /// - Parameter isPacked: whether other text may follow directly; then the shortest id is assumed.
     func endOfPoolID(from place: Int, isPacked: Bool) -> Int? {
         var end = place
         while end < count, isAlphanumeric(self[end]) { end += 1 }
@@ -13,7 +13,7 @@ extension [UInt8] {
         return self[place..<end].allSatisfy { $0 | 0x20 == UInt8(ascii: "x") } ? nil : end
     }
 
-    /// RFC 9562, 4: the text of a UUID.
+    /// Whether the text is a UUID (RFC 9562, 4).
     func isUUID(at place: Int, isPacked: Bool) -> Bool {
         guard place + 36 <= count, isPacked || (byte(at: place + 36).map { !isWord($0) } ?? true) else { return false }
         return (0..<36).allSatisfy { index in
@@ -23,8 +23,8 @@ extension [UInt8] {
         }
     }
 
-    /// Whether an id is part of a name under which Amplify stores a session. An app names it to take the session over:
-    /// `amplify.POOL.session`, with an identity pool `amplify.POOL.IDENTITY-POOL.session`.
+    /// Whether an id is part of a name under which Amplify stores a session, which an app names to take the session
+    /// over: `amplify.POOL.session`, or with an identity pool `amplify.POOL.IDENTITY-POOL.session`.
     func isOfAmplifySession(_ id: Range<Int>) -> Bool {
         func isOfName(_ byte: UInt8) -> Bool { isWord(byte) || ".:-".utf8.contains(byte) }
         var (start, end) = (id.lowerBound, id.upperBound)
@@ -34,9 +34,10 @@ extension [UInt8] {
         return containsFolded(Array("amplify.".utf8), in: start..<id.lowerBound) && has(ending, at: end - ending.count)
     }
 
-    /// Whether a value for a client secret stands behind its name.
+    /// Whether a client secret's value follows its name.
     ///
-    /// - Parameter hasEvidence: whether the file is about Cognito; without it, only text like Cognito's secrets counts.
+    /// - Parameter hasEvidence: whether the file is about Cognito; otherwise only text in the format of Cognito's
+    ///   secrets counts.
     func hasSecretValue(_ range: Range<Int>, _ file: ScannedFile, hasEvidence: Bool) -> Bool {
         guard let value = value(behind: range, mayCrossLines: file.language == .xml || file.role.isPropertyList) else {
             return false
@@ -52,7 +53,7 @@ extension [UInt8] {
         return isQuoted || !file.language.isProgram && !file.role.isManifest
     }
 
-    /// The value that is assigned to the name in the range, without its quotes.
+    /// The value that is assigned to the name in the range, without quotes; nil if there is none.
     private func value(behind range: Range<Int>, mayCrossLines: Bool) -> Range<Int>? {
         var place = endOfWord(from: range.upperBound)
         var hasSeparator = false
@@ -88,7 +89,8 @@ extension [UInt8] {
         return Self.placeholders.contains { containsFolded($0, in: clipped) }
     }
 
-    /// Whether the statement around the range stores or reads a token: one of a session, and not of pushed messages.
+    /// Whether the statement around the range stores or reads a session token, not one for push messages or other
+    /// purposes.
     func storesToken(_ range: Range<Int>) -> Bool {
         let statement = statement(around: range)
         let isOfDefaults = containsFolded(Array("defaults".utf8), in: statement)
@@ -111,7 +113,7 @@ extension [UInt8] {
         ]
     }
 
-    /// From the beginning of the line to the end of the statement, at most 400 bytes further.
+    /// The range from the start of the line to the end of the statement, at most 400 bytes in each direction.
     private func statement(around range: Range<Int>) -> Range<Int> {
         var (start, end, depth) = (range.lowerBound, range.upperBound, 0)
         while start > 0, range.lowerBound - start < 400, self[start - 1] != 0x0A, self[start - 1] != UInt8(ascii: ";") {
@@ -127,7 +129,7 @@ extension [UInt8] {
         return start..<end
     }
 
-    /// The words of a range in lower case and without underscores and hyphens.
+    /// The words of a range in lower case, without underscores and hyphens.
     private func words(in range: Range<Int>) -> [String] {
         self[range].split { !isWord($0) && $0 != UInt8(ascii: "-") && $0 != UInt8(ascii: ".") }
             .flatMap { $0.split(separator: UInt8(ascii: ".")) }

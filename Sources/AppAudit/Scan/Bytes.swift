@@ -1,4 +1,4 @@
-/// Tests of single bytes and of bytes at a place.
+/// Checks of single bytes, and of bytes at a position.
 
 func lowercased(_ byte: UInt8) -> UInt8 {
     (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) ? byte | 0x20 : byte
@@ -10,13 +10,13 @@ func isLowercase(_ byte: UInt8) -> Bool { (UInt8(ascii: "a")...UInt8(ascii: "z")
 
 func isAlphanumeric(_ byte: UInt8) -> Bool { isDigit(byte) || isLowercase(byte | 0x20) }
 
-/// Bytes of identifiers. All bytes of other alphabets count.
+/// Whether a byte belongs to an identifier. All non-ASCII bytes do.
 func isWord(_ byte: UInt8) -> Bool { isAlphanumeric(byte) || byte == UInt8(ascii: "_") || byte >= 0x80 }
 
 func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || (0x09...0x0D).contains(byte) }
 
 extension [UInt8] {
-    /// The byte there; nil behind the ends.
+    /// The byte at a position; nil if it is out of bounds.
     func byte(at place: Int) -> UInt8? { indices.contains(place) ? self[place] : nil }
 
     func has(_ text: [UInt8], at place: Int) -> Bool {
@@ -25,14 +25,14 @@ extension [UInt8] {
         return true
     }
 
-    /// As ``has(_:at:)``, for text in lower case.
+    /// Like ``has(_:at:)``, ignoring case; `text` must be in lower case.
     func hasFolded(_ text: [UInt8], at place: Int) -> Bool {
         guard place >= 0, count - place >= text.count else { return false }
         for (index, byte) in text.enumerated() where lowercased(self[place + index]) != byte { return false }
         return true
     }
 
-    /// The first place of this text in a range; nil if there is none.
+    /// The first position of a text in a range; nil if there is none.
     func firstPlace(of text: [UInt8], in range: Range<Int>) -> Int? {
         guard let first = text.first, text.count <= range.count else { return nil }
         for place in range.lowerBound...(range.upperBound - text.count)
@@ -42,7 +42,7 @@ extension [UInt8] {
         return nil
     }
 
-    /// Whether the bytes of a range contain a text that is given in lower case.
+    /// Whether a range contains a text, ignoring case; `text` must be in lower case.
     func containsFolded(_ text: [UInt8], in range: Range<Int>) -> Bool {
         guard text.count <= range.count else { return false }
         return (range.lowerBound...(range.upperBound - text.count)).contains { hasFolded(text, at: $0) }

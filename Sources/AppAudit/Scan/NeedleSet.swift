@@ -1,23 +1,23 @@
-/// Finds many texts in one pass (Aho and Corasick, 1975), whatever the case of ASCII letters.
+/// Searches for many texts in one pass (Aho and Corasick, 1975), ignoring the case of ASCII letters.
 struct NeedleSet: Sendable {
-    /// A needle's last byte.
+    /// An occurrence of a needle.
     struct Hit: Sendable {
         let needle: Int
         let range: Range<Int>
     }
 
     private let lengths: [Int]
-    /// The class of each byte. Bytes that no needle has share class 0.
+    /// The class of each byte. All bytes that are in no needle have class 0.
     private let classes: [UInt8]
     private let classCount: Int
-    /// The next state, for each state and class; the highest bit says that needles end there.
+    /// The next state for each state and class; the highest bit is set if needles end there.
     private let transitions: [UInt16]
     /// The needles that end in each state.
     private let outputs: [[Int]]
 
     private static let outputBit: UInt16 = 0x8000
 
-    /// - Parameter needles: of at least one byte each, and at most 32 767 bytes together.
+    /// - Parameter needles: at least one byte each, and fewer than 32 768 bytes together.
     init(_ needles: [[UInt8]]) {
         let folded = needles.map { $0.map(lowercased) }
         precondition(folded.joined().count < 0x8000, "too many needles")
@@ -37,10 +37,10 @@ struct NeedleSet: Sendable {
         }
     }
 
-    /// More hits are not found, so that a file cannot take the memory.
+    /// The maximum number of hits, which bounds memory use.
     static let maximumHits = 100_000
 
-    /// The places of all needles, by the order of their ends.
+    /// The hits of all needles, in the order of their ends.
     func hits(in bytes: borrowing Span<UInt8>) -> [Hit] {
         var found: [Hit] = []
         var state = 0
@@ -58,7 +58,7 @@ struct NeedleSet: Sendable {
     }
 }
 
-/// The tree of the needles while it is built.
+/// The trie of the needles during construction.
 private struct Tree {
     let classCount: Int
     var next: [Int]
@@ -85,7 +85,7 @@ private struct Tree {
         outputs[state].append(number)
     }
 
-    /// Fills in the transitions of states that have no child for a class, nearest states first.
+    /// Adds the missing transitions of each state, breadth first.
     mutating func connect() {
         var fallback = Array(repeating: 0, count: outputs.count)
         var queue = (0..<classCount).map { next[$0] }.filter { $0 != 0 }

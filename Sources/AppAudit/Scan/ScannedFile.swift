@@ -1,11 +1,11 @@
-/// A file's bytes with everything that the rules need to know about it.
+/// A file's bytes with the data that the rules need.
 struct ScannedFile {
     let bytes: [UInt8]
     let language: Language
     let role: FileRole
     let isPacked: Bool
     let regions: Regions
-    /// The places of line feeds. Empty in binaries, which have no lines.
+    /// The positions of line feeds; empty for binaries, which have no lines.
     private let lineFeeds: [Int]
 
     init(_ content: Content, role: FileRole) {
@@ -17,8 +17,8 @@ struct ScannedFile {
             ? [] : content.bytes.indices.filter { content.bytes[$0] == UInt8(ascii: "\n") }
     }
 
-    /// Whether a byte before a string in a binary is its length, as in DEX, class files and Android's resources. Such a
-    /// byte may look like a letter.
+    /// Whether the byte before a string in a binary is the string's length, as in DEX, class files and Android
+    /// resources. Such a byte may look like a letter.
     func isLength(_ byte: UInt8, _ range: Range<Int>) -> Bool {
         guard language == .binary else { return false }
         var end = range.upperBound
@@ -26,17 +26,17 @@ struct ScannedFile {
         return byte == UInt8(truncatingIfNeeded: end - range.lowerBound)
     }
 
-    /// Counted from 1; nil in binaries.
+    /// The line number, from 1; nil for binaries.
     func line(of place: Int) -> Int? { language == .binary ? nil : lineIndex(of: place) + 1 }
 
-    /// Counted from 1, in bytes.
+    /// The column, from 1 in bytes; nil for binaries.
     func column(of place: Int) -> Int? {
         guard language != .binary else { return nil }
         let index = lineIndex(of: place)
         return place - (index == 0 ? -1 : lineFeeds[index - 1])
     }
 
-    /// The line of a place without its line feed; at most 4096 bytes around the place.
+    /// The line at a position, without line feed; at most 4096 bytes around the position.
     func lineRange(of place: Int) -> Range<Int> {
         var (start, end) = (place, place)
         while start > 0, place - start < 2048, !isLineEnd(bytes[start - 1]) { start -= 1 }

@@ -1,14 +1,14 @@
-/// Applies all signatures to single files.
+/// Applies all signatures to a file.
 package struct Scanner: Sendable {
     private let signatures: [Signature]
     private let needles: NeedleSet
 
     package static let maximumDomains = 50
 
-    /// The one without custom domains.
+    /// The scanner without custom domains.
     static let standard = Scanner()
 
-    /// - Parameter domains: custom domains of pools, which are names of Cognito too.
+    /// - Parameter domains: custom domains of pools.
     package init(domains: [String] = []) {
         signatures =
             Signatures.all
@@ -18,11 +18,10 @@ package struct Scanner: Sendable {
         needles = NeedleSet(signatures.map(\.text))
     }
 
-    /// The findings of one file, by their places.
+    /// Returns the findings of one file, by position.
     ///
-    /// - Parameter path: the name in findings.
-    ///
-    /// - Returns: nil if there are too many names to look at.
+    /// - Parameter path: the path in the findings.
+    /// - Returns: nil if the file has too many hits.
     func findings(in content: Content, path: String, role: FileRole) -> [Finding]? {
         let hits = needles.hits(in: content.bytes.span)
         guard hits.count < NeedleSet.maximumHits else { return nil }
@@ -34,13 +33,13 @@ package struct Scanner: Sendable {
         var end = 0
         for hit in hits.sorted(by: { ($0.range.lowerBound, -$0.range.count) < ($1.range.lowerBound, -$1.range.count) })
         {
-            // Without bounds of words, only the longest of several names counts.
+            // Without word boundaries, only the longest of several overlapping names counts.
             guard !file.isPacked || hit.range.upperBound > end else { continue }
             guard let finding = finding(for: hit, in: file, path: path, evidence) else { continue }
             end = hit.range.upperBound
             if seen.insert(SeenPlace(finding, isLockFile: role.isManifest)).inserted { findings.append(finding) }
         }
-        // Xcode's projects repeat each name in comments.
+        // Xcode projects repeat each name in comments.
         if role.isManifest {
             let named = Set(findings.filter { $0.context != .comment }.map(\.name))
             findings.removeAll { $0.context == .comment && named.contains($0.name) }
@@ -84,7 +83,8 @@ package struct Scanner: Sendable {
     }
 }
 
-/// One finding for each rule and line; in binaries and lists of dependencies, one for each name in code or comments.
+/// The key for duplicates: one finding per rule and line; in binaries and lists of dependencies, one per name in code
+/// and one in comments.
 private struct SeenPlace: Hashable {
     let rule: Rule
     let line: Int?
@@ -95,14 +95,14 @@ private struct SeenPlace: Hashable {
         rule = finding.rule
         let isByName = finding.line == nil || isLockFile && finding.rule == .cognitoDependency
         line = isByName ? nil : finding.line
-        // A library names the hosts of all regions.
+        // Libraries contain the hosts of all regions.
         name = isByName && finding.rule != .cognitoHost ? Array(finding.name.utf8) : []
         isComment = isByName && finding.context == .comment
     }
 }
 
 extension Signature {
-    /// Whether the bytes have the signature's case, and are whole words where it wants that.
+    /// Whether the bytes have the signature's case, and are whole words if required.
     func fits(_ range: Range<Int>, in file: ScannedFile) -> Bool {
         let bytes = file.bytes
         if hasExactCase, !bytes.has(text, at: range.lowerBound) { return false }
@@ -116,7 +116,7 @@ extension Signature {
     }
 
     func applies(to file: ScannedFile, in kind: RegionKind) -> Bool {
-        // Documents name everything; a place in code or strings says nothing there.
+        // Documents may mention anything; the distinction of code and strings does not apply to them.
         if file.language == .document {
             return file.role.isManifest ? files.contains(.manifests) : rule != .tokenStorage
         }
@@ -130,7 +130,7 @@ extension Signature {
 extension ScannedFile {
     fileprivate var kinds: Signature.Files {
         if language == .binary { return role.isPropertyList ? [.binaries, .data] : .binaries }
-        // A dependency list in a program's language is no program that ships.
+        // A dependency list in a programming language is not code that ships.
         if role.isManifest { return [.manifests, .data] }
         return language.isProgram ? .programs : .data
     }

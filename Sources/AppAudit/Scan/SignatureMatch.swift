@@ -1,11 +1,11 @@
-/// A hit that is a finding, with the name to report.
+/// A hit that passed the signature's check, with the name to report.
 struct SignatureMatch {
     var name: String
     var replacement: String?
 
     private static let maximumName = 120
 
-    /// Nil where the bytes around the hit say otherwise.
+    /// Nil if the surrounding bytes exclude a finding.
     init?(
         _ signature: Signature, _ range: Range<Int>, _ kind: RegionKind, _ file: ScannedFile,
         _ evidence: Set<Signature.Evidence>
@@ -15,12 +15,12 @@ struct SignatureMatch {
         name = Self.text(bytes, range)
         switch signature.check {
         case .none:
-            // The target's own finding names it.
+            // The target's own finding includes this name.
             guard signature.rule != .cognitoSDK || !bytes.has(Self.target, at: range.lowerBound) else { return nil }
         case .operation:
             guard let end = file.isPacked ? range.upperBound : bytes.endOfOperation(range) else { return nil }
             name = Self.text(bytes, range.lowerBound..<end)
-            // The target's own finding names it.
+            // The target's own finding includes this name.
             if range.lowerBound > 0, bytes.has(Self.target, at: range.lowerBound - Self.target.count) { return nil }
         case .call:
             guard
@@ -68,7 +68,7 @@ struct SignatureMatch {
 
     private static let target = Array("AWSCognitoIdentityProviderService.".utf8)
 
-    /// Adds to the name what says more, and finds the replacement that belongs to it.
+    /// Extends the name by adjacent bytes, and finds the corresponding replacement.
     private mutating func refine(_ signature: Signature, _ range: Range<Int>, _ file: ScannedFile) {
         let bytes = file.bytes
         switch signature.rule {

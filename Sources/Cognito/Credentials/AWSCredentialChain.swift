@@ -1,15 +1,15 @@
 internal import Cryptography
 package import HTTPClient
 
-/// The places where AWS's own tools look for credentials, in their order: the environment, the shared credentials file,
-/// the container's endpoint, the instance's.
+/// The credential sources of AWS's own tools, in their order: the environment, the shared credentials file, the
+/// container endpoint, the instance metadata service.
 package actor AWSCredentialChain: AWSCredentialSource {
     /// The chain's sources and their dependencies.
     package struct Dependencies: Sendable {
         let environment: [String: String]
-        /// Throws for a file that is not there.
+        /// Throws if the file does not exist.
         let readFile: @Sendable (String) throws -> [UInt8]
-        /// Must be allowed to fetch without TLS, which these endpoints do not speak.
+        /// Must allow requests without TLS, which these endpoints do not support.
         let fetcher: any Fetcher
         let now: @Sendable () -> Int64
 
@@ -24,9 +24,9 @@ package actor AWSCredentialChain: AWSCredentialSource {
         }
     }
 
-    /// So long before their end credentials are replaced, in seconds.
+    /// The time before expiry at which credentials are replaced, in seconds.
     private static let margin: Int64 = 300
-    /// After so many seconds a place that gives no end is asked again: somebody may have changed what is there.
+    /// The age in seconds at which credentials without an expiry are read again, since the source may have changed.
     private static let longestRest: Int64 = 300
 
     private let dependencies: Dependencies
@@ -37,8 +37,9 @@ package actor AWSCredentialChain: AWSCredentialSource {
         self.dependencies = dependencies
     }
 
-    /// - Throws: why there are none. Credentials that are at hand are used until their end, whatever becomes of finding
-    ///   new ones.
+    /// Returns credentials that have not expired, looking up new ones when the cached ones are about to expire.
+    ///
+    /// - Throws: the error of the lookup. Cached credentials are used until they expire, even if the lookup fails.
     package func credentials() async throws(AWSCredentialError) -> AWSCredentials {
         if let cached, isFresh(cached) { return cached.credentials }
         let lookup = self.lookup ?? Task { [dependencies] in await Self.find(dependencies) }
@@ -57,7 +58,7 @@ package actor AWSCredentialChain: AWSCredentialSource {
 
     private func isFresh(_ cached: (credentials: AWSCredentials, since: Int64)) -> Bool {
         guard let end = cached.credentials.expiresAt else {
-            // Credentials from the future were read before the clock was set back.
+            // A negative age means that the clock was set back after the credentials were read.
             return (0..<Self.longestRest).contains(dependencies.now() - cached.since)
         }
         return end - dependencies.now() > Self.margin
@@ -84,7 +85,7 @@ extension AWSCredentialChain.Dependencies {
             sessionToken: value("AWS_SESSION_TOKEN").map { Secret($0) })
     }
 
-    /// The shared credentials file; nil where there is none.
+    /// Reads the shared credentials file; nil if there is none.
     func fromFile() throws(AWSCredentialError) -> AWSCredentials? {
         let usual = value("HOME").map { "\($0)/.aws/credentials" }
         guard let path = value("AWS_SHARED_CREDENTIALS_FILE") ?? usual, let bytes = try? readFile(path) else {
@@ -93,7 +94,7 @@ extension AWSCredentialChain.Dependencies {
         let profile = value("AWS_PROFILE")
         let entries = AWSCredentialsFile.entries(of: profile ?? "default", in: bytes)
         guard let id = entries["aws_access_key_id"], let secret = entries["aws_secret_access_key"] else {
-            // An operator who names a profile does not want another's rights.
+            // An operator who names a profile does not want the rights of another.
             if profile != nil { throw .unusable }
             return nil
         }
@@ -108,7 +109,7 @@ extension AWSCredentialChain.Dependencies {
     }
 }
 
-/// The form of the shared credentials file: sections in brackets, `name = value` lines, comments behind `#` or `;`.
+/// The format of the shared credentials file: sections in brackets, `name = value` lines, comments after `#` or `;`.
 enum AWSCredentialsFile {
     static func entries(of profile: String, in bytes: [UInt8]) -> [String: String] {
         var entries: [String: String] = [:]

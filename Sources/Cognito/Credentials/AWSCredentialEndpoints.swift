@@ -2,14 +2,14 @@ internal import Cryptography
 internal import Encoding
 internal import HTTPClient
 
-// Where containers and instances get the credentials of their role.
+// The endpoints from which containers and instances get the credentials of their role.
 extension AWSCredentialChain.Dependencies {
-    /// These endpoints are on the same machine, or one hop away.
+    /// The time limit of one request. The endpoints are on the same machine, or one hop away.
     private static let deadline = Duration.seconds(2)
 
     // MARK: Containers
 
-    /// ECS (`AWS_CONTAINER_CREDENTIALS_RELATIVE_URI`) and EKS (`…_FULL_URI`); nil outside of both.
+    /// Reads ECS (`AWS_CONTAINER_CREDENTIALS_RELATIVE_URI`) and EKS (`…_FULL_URI`) credentials; nil outside both.
     func fromContainer() async throws(AWSCredentialError) -> AWSCredentials? {
         guard let url = try containerURL() else { return nil }
         var headers: [(name: String, value: String)] = []
@@ -29,7 +29,8 @@ extension AWSCredentialChain.Dependencies {
         return url
     }
 
-    /// Without TLS a token and credentials go to this machine only, or to the addresses that ECS and EKS have for it.
+    /// Returns whether a URL without TLS may get the token and return credentials: only this machine, and the
+    /// link-local addresses of ECS and EKS.
     private static func isLocal(_ url: String) -> Bool {
         guard url.hasPrefix("http://") else { return false }
         let authority = url.dropFirst(7).prefix { $0 != "/" && $0 != "?" && $0 != "#" }
@@ -50,7 +51,7 @@ extension AWSCredentialChain.Dependencies {
 
     // MARK: Instances
 
-    /// The instance metadata service, version 2; nil where nothing answers.
+    /// Reads the instance metadata service, version 2; nil if it does not respond.
     func fromInstance() async throws(AWSCredentialError) -> AWSCredentials? {
         guard value("AWS_EC2_METADATA_DISABLED")?.lowercased() != "true" else { return nil }
         let base = value("AWS_EC2_METADATA_SERVICE_ENDPOINT") ?? "http://169.254.169.254"

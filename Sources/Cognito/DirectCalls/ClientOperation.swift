@@ -1,26 +1,26 @@
 internal import Encoding
 
-/// An operation of Cognito's API that apps call for their own user, and how it wants to see the app client's secret.
+/// The operations of Cognito's API that apps call for their own user, and how each takes the app client's secret.
 ///
-/// Everything else, `Admin*` above all, is none of theirs.
+/// All other operations, `Admin*` in particular, are refused.
 package enum ClientOperation {
-    /// Where the proof that a call comes from the app client's owner goes.
+    /// The member in which a call proves that it comes from the app client's owner.
     package enum Proof {
-        /// `SecretHash`, over `Username`.
+        /// `SecretHash`, computed over `Username`.
         case secretHash
-        /// `SECRET_HASH` among `AuthParameters`, over `USERNAME` there.
+        /// `SECRET_HASH` in `AuthParameters`, computed over their `USERNAME`.
         case authParameters
-        /// `SECRET_HASH` among `ChallengeResponses`, over `USERNAME` there.
+        /// `SECRET_HASH` in `ChallengeResponses`, computed over their `USERNAME`.
         case challengeResponses
         /// The secret itself as `ClientSecret`.
         case clientSecret
-        /// `AccessToken` is proof enough.
+        /// `AccessToken`, which is sufficient.
         case accessToken
-        /// `AccessToken`, or the `Session` of a sign-in that is under way.
+        /// `AccessToken`, or the `Session` of a sign-in in progress.
         case accessTokenOrSession
     }
 
-    /// Nil for an operation that is not carried out.
+    /// Returns nil for an operation that the gateway refuses.
     package static func proof(of operation: String) -> Proof? { proofs[ExactText(operation)] }
 
     private static let proofs: [ExactText: Proof] = [

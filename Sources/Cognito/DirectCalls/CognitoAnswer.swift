@@ -3,16 +3,16 @@ package import Encoding
 package import HTTPClient
 internal import Pipeline
 
-/// An answer that is none of Cognito's: not JSON, or a server's fault.
+/// A response that is not Cognito's: not JSON, or a server error.
 package struct ForeignAnswer: Error {}
 
-/// Cognito's answer as it is passed on: status, body, and the headers by which its SDKs find an error's name. Nothing
-/// else of what came is.
+/// Cognito's response as it is passed on: status, body, and the headers in which its SDKs look up an error's name.
+/// Other headers are dropped.
 package struct CognitoAnswer: Sendable {
     package var status: Int
     package private(set) var headers: [(name: String, value: String)] = []
     package private(set) var body: [UInt8]
-    /// Nil for a success.
+    /// nil for a success.
     package private(set) var error: CognitoError?
     /// The operation's output; empty for an error.
     package private(set) var output: JSONObject
@@ -35,7 +35,7 @@ package struct CognitoAnswer: Sendable {
         }
     }
 
-    /// A success of an operation that gives nothing.
+    /// The success response of an operation without output.
     package static let empty = CognitoAnswer(status: 200, body: Array("{}".utf8), output: [:])
 
     private init(status: Int, body: [UInt8], output: JSONObject) {
@@ -44,31 +44,31 @@ package struct CognitoAnswer: Sendable {
         self.output = output
     }
 
-    /// The claims of the access token that it gives.
+    /// The claims of the access token in the response.
     package var accessClaims: JSONObject? {
         guard case .tokens(let result) = AuthenticationAnswer(output) else { return nil }
         return result.accessClaims
     }
 
-    /// The access token that it gives.
+    /// The access token in the response.
     package var accessToken: Secret? {
         guard case .tokens(let result) = AuthenticationAnswer(output) else { return nil }
         return result.accessToken
     }
 
-    /// The refresh token that it gives.
+    /// The refresh token in the response.
     package var refreshToken: Secret? {
         guard case .tokens(let result) = AuthenticationAnswer(output) else { return nil }
         return result.refreshToken
     }
 
-    /// A device that the pool has begun to track.
+    /// The key of a device that the pool began to track.
     package var newDeviceKey: String? {
         guard case .tokens(let result) = AuthenticationAnswer(output) else { return nil }
         return result.newDevice?.key
     }
 
-    /// Cognito's own names for the user who is asked a question, the one to answer under first.
+    /// Cognito's internal names of the challenged user, the one to answer with first.
     package var internalNames: [String] {
         let parameters = output["ChallengeParameters"]
         return ["USERNAME", "USER_ID_FOR_SRP"].compactMap { parameters?[$0]?.stringValue }
@@ -77,28 +77,29 @@ package struct CognitoAnswer: Sendable {
     /// Whether the next step of the sign-in sets a new password.
     package var asksForNewPassword: Bool { output["ChallengeName"] == "NEW_PASSWORD_REQUIRED" }
 
-    /// A refresh token of another app client, or of none.
+    /// Whether Cognito refused the refresh token: it is another app client's, or invalid.
     package var isRefusedToken: Bool {
         error.map {
             ExactText($0.type) == "UnauthorizedException" || [.badCredentials, .tokenRevoked].contains($0.kind)
         } ?? false
     }
 
-    /// The refusal of an access token that Cognito has given and revoked. A token that is none gets another message.
+    /// Whether Cognito refused an access token because it was revoked. An invalid token gets another message.
     package var isRevokedAccessToken: Bool {
         guard let error, error.kind == .tokenRevoked else { return false }
         let message = error.message.asciiLowercased
         return message.holds("access token") && message.holds("revoked")
     }
 
-    /// As for a wrong password, where nobody's password was tried in the place of the account's.
+    /// Turns a success or an unknown user into the error for a wrong password. For a call that Cognito got with decoy
+    /// values.
     package mutating func speakAsWrongPassword() {
         guard error == nil || error?.kind == .userNotFound else { return }
         speak(as: CognitoError(type: "NotAuthorizedException", message: "Incorrect username or password."))
     }
 
-    /// Apps that refresh in the old way do not know that a token can have been used: to them it does not count any
-    /// more.
+    /// Turns the error for a reused token into the one for a revoked token: apps that refresh with InitiateAuth do not
+    /// know the former.
     package mutating func speakAsInitiateAuth() {
         guard error?.kind == .tokenReused else { return }
         speak(as: CognitoError(type: "NotAuthorizedException", message: "Refresh Token has been revoked"))

@@ -3,19 +3,20 @@ package import Encoding
 package import HTTPClient
 package import Pipeline
 
-/// A user pool that direct calls are carried out with.
+/// A user pool for direct calls.
 package struct DirectCognitoPool: Sendable {
-    /// Of these the pool, its app client, the names and attributes of its users and the deadline count here.
+    /// Direct calls use the pool with its endpoint and hosted domain, the app client, the users' names and attributes,
+    /// the accepted client metadata, the propagation of client addresses, and the deadline.
     package let settings: CognitoSignInSettings
-    /// Carries the calls.
+    /// Sends the calls.
     package let fetcher: any Fetcher
-    /// Other app clients of the pool that released apps name, as the one from before there was a secret. Their calls
-    /// are carried out as the settings' client's.
+    /// The IDs of other app clients of the pool that released apps use, such as one from before the client had a
+    /// secret. Their calls are sent as calls of the configured client.
     package let formerClientIDs: Set<String>
-    /// Verifies an access token of the pool and of one of its clients here, by the pool's keys.
+    /// Verifies an access token of the pool and one of its known clients against the pool's keys.
     package let verify: TokenVerification
 
-    /// - Returns: ``Verdict/needsKeys(issuerIndex:keyID:)`` where the keys cannot be had.
+    /// - Returns: ``Verdict/needsKeys(issuerIndex:keyID:)`` if the keys are not available.
     package typealias TokenVerification = @Sendable (_ token: Secret) async -> Verdict
 
     package init(
@@ -28,15 +29,15 @@ package struct DirectCognitoPool: Sendable {
         self.verify = verify
     }
 
-    /// Whether a call is for this pool: by the app client it names, or the one that its access token is of.
+    /// Returns whether a call is for this pool, by its app client's ID or by the client of its access token.
     package func isMeant(by input: JSONObject) -> Bool {
         if let client = input["ClientId"]?.stringValue { return knows(clientID: client) }
         guard let token = input["AccessToken"]?.stringValue else { return false }
         return claims(of: token) != nil
     }
 
-    /// The payload of an access token of this pool and one of its clients here; nil for any other. It proves nothing
-    /// before ``verify`` has judged the token.
+    /// Decodes the payload of an access token of this pool and one of its known clients; nil for any other. The claims
+    /// prove nothing until ``verify`` has accepted the token.
     package func claims(of token: String) -> JSONObject? {
         let parts = token.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         guard parts.count == 3, let payload = Base64URL.decode(parts[1]),

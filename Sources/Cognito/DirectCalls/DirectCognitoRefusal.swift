@@ -1,16 +1,16 @@
 package import Encoding
 package import Pipeline
 
-/// The refusal of a direct call before, or instead of, asking Cognito: an error of Cognito's own kind, which its SDKs
-/// understand.
+/// The refusal of a direct call without, or instead of, Cognito's response: an error in Cognito's format, which its
+/// SDKs understand.
 package struct DirectCognitoRefusal: Error, Equatable {
     package var status = 400
-    /// Cognito's name for it.
+    /// Cognito's name of the error.
     @Exact package var type: String
     @Exact package var message: String
-    /// Why, for the log.
+    /// The reason for the log.
     package var reason: Reason
-    /// Whole seconds after which to come again.
+    /// The seconds after which to retry.
     package var retryAfter: Int?
 
     package static let notCarriedOut = DirectCognitoRefusal(
@@ -21,7 +21,7 @@ package struct DirectCognitoRefusal: Error, Equatable {
         status: 413, type: "RequestEntityTooLargeException", message: "The request body is too large.",
         reason: .request(.bodyTooLarge))
 
-    /// The error of AWS services for a body that is no JSON object.
+    /// AWS's error for a body that is not a JSON object.
     static let malformed = DirectCognitoRefusal(
         type: "SerializationException", message: "The request body is not a JSON object.",
         reason: .account(.malformedJSON))
@@ -33,7 +33,7 @@ package struct DirectCognitoRefusal: Error, Equatable {
     static let foreignToken = DirectCognitoRefusal(
         type: "NotAuthorizedException", message: "Invalid Access Token", reason: .account(.notAnAccessToken))
 
-    /// Cognito's response for an access token that it has not given.
+    /// Returns Cognito's response for an access token that it has not issued.
     package static func invalidAccessToken(_ reason: RejectReason) -> DirectCognitoRefusal {
         DirectCognitoRefusal(type: "NotAuthorizedException", message: "Invalid Access Token", reason: .token(reason))
     }
@@ -47,7 +47,7 @@ package struct DirectCognitoRefusal: Error, Equatable {
         type: "NotAuthorizedException", message: "A client attempted to write unauthorized attribute",
         reason: .account(.attributeNotWritable))
 
-    /// Cognito's response for a step of a sign-in that is another user's.
+    /// Cognito's response for a sign-in step that belongs to another user.
     package static let otherUser = DirectCognitoRefusal(
         type: "NotAuthorizedException", message: "Invalid session for the user.",
         reason: .cognito(.invalidSession))
@@ -62,8 +62,8 @@ package struct DirectCognitoRefusal: Error, Equatable {
         type: "NotAuthorizedException", message: "Refresh Token has been revoked",
         reason: .cognito(.tokenRevoked))
 
-    /// Cognito cannot be had, or the gateway's own settings keep it from being asked: the caller can do nothing but
-    /// wait.
+    /// Returns the refusal if Cognito is unavailable, or the gateway's own settings prevent the call. The caller can
+    /// only wait.
     package static func unavailable(_ reason: Reason) -> DirectCognitoRefusal {
         DirectCognitoRefusal(
             status: 503, type: "InternalErrorException",
@@ -71,13 +71,13 @@ package struct DirectCognitoRefusal: Error, Equatable {
             reason: reason, retryAfter: 5)
     }
 
-    /// - Parameter member: its path in the body.
+    /// - Parameter member: the member's path in the body.
     static func invalid(_ member: String, _ what: String) -> DirectCognitoRefusal {
         DirectCognitoRefusal(
             type: "InvalidParameterException", message: "\(member) \(what)", reason: .cognito(.invalidParameter))
     }
 
-    /// In Cognito's way, whose throttling is a 400.
+    /// Returns the refusal of a rate limit, with Cognito's status for throttling, 400.
     package static func tooManyRequests(after seconds: Int, reason: Reason) -> DirectCognitoRefusal {
         DirectCognitoRefusal(
             type: "TooManyRequestsException", message: "Too many requests. Try again later.", reason: reason,

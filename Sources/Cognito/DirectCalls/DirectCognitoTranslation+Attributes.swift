@@ -2,10 +2,10 @@ internal import Encoding
 internal import Pipeline
 
 extension DirectCognitoTranslation {
-    /// Holds the operations that write attributes to those that users may set. Registration also gives the e-mail
-    /// address.
+    /// Restricts the operations that write attributes to those that users may set. A registration may also set the
+    /// e-mail address.
     ///
-    /// - Throws: what Cognito says of an attribute that its app client may not write.
+    /// - Throws: Cognito's error for an attribute that the app client may not write.
     func checkAttributes(_ operation: String, _ input: JSONObject) throws(DirectCognitoRefusal) {
         for (name, value) in input {
             switch Self.folded(name) {
@@ -18,15 +18,15 @@ extension DirectCognitoTranslation {
                 let prefix = Self.folded("userAttributes.")
                 let responses = value.objectValue?.map(\.name) ?? []
                 let given = responses.filter { Self.folded($0).starts(with: prefix) }
-                // The user's first own password ends a registration.
+                // A user's first own password completes a registration.
                 try check(given.map { String(decoding: $0.utf8.dropFirst(prefix.count), as: UTF8.self) }, orEmail: true)
             default: break
             }
         }
     }
 
-    /// The input with the keys of `ClientMetadata` that the settings list. Others reach no trigger: SDKs add keys of
-    /// their own, so that a refusal would end sign-ins that need none of them.
+    /// Returns the input with only the `ClientMetadata` keys that the settings list, so that others reach no trigger.
+    /// They are dropped rather than refused, because SDKs add keys of their own to sign-ins.
     func withListedMetadata(_ input: JSONObject) throws(DirectCognitoRefusal) -> JSONObject {
         var listed = input
         for (name, value) in input where Self.folded(name) == Self.folded("ClientMetadata") {
@@ -59,14 +59,13 @@ extension DirectCognitoTranslation {
         return names
     }
 
-    /// Nil for what is more than a name and a value.
+    /// Returns nil for an element with members other than a name and a value.
     private static func attributeName(_ element: JSON) -> String? {
         guard let object = element.objectValue, let name = object["Name"]?.stringValue else { return nil }
         return object.count == (object["Value"] == nil ? 1 : 2) ? name : nil
     }
 
-    /// ASCII in lower case. Whether Cognito takes a member's name in another case is not known, so each case is looked
-    /// at.
+    /// Lowers the case of ASCII letters. Cognito may accept a member's name in another case, so every case is checked.
     private static func folded(_ name: String) -> [UInt8] {
         name.utf8.map { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) ? $0 | 0x20 : $0 }
     }

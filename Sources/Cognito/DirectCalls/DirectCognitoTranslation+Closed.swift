@@ -3,11 +3,11 @@ internal import Encoding
 internal import Pipeline
 
 extension TranslatedCall {
-    /// The steps that a password is proven in.
+    /// The challenges in which a password is proven.
     fileprivate static let passwordSteps: Set<ExactText> = [
         "PASSWORD_VERIFIER", "PASSWORD", "PASSWORD_SRP", "SELECT_CHALLENGE",
     ]
-    /// The steps in which something can be guessed.
+    /// The challenges whose response can be guessed.
     fileprivate static let guessableSteps: Set<ExactText> = passwordSteps.union([
         "SMS_MFA", "SOFTWARE_TOKEN_MFA", "EMAIL_OTP", "SMS_OTP", "CUSTOM_CHALLENGE", "WEB_AUTHN",
         "DEVICE_PASSWORD_VERIFIER",
@@ -15,13 +15,13 @@ extension TranslatedCall {
 
     fileprivate var challenge: ExactText { ExactText(input["ChallengeName"]?.stringValue ?? "") }
 
-    /// Whether the password in a first step is looked at.
+    /// Whether Cognito checks the password in this first step.
     fileprivate var isPasswordSignIn: Bool {
         input["AuthFlow"] == "USER_PASSWORD_AUTH"
             || input["AuthFlow"] == "USER_AUTH" && input["AuthParameters"]?["PREFERRED_CHALLENGE"] == "PASSWORD"
     }
 
-    /// Whether a challenge in response to this call follows on a right password.
+    /// Whether a challenge in response to this call means that the password was right.
     package var provesPassword: Bool {
         switch ExactText(operation) {
         case "InitiateAuth": input["AuthFlow"] == "USER_PASSWORD_AUTH"
@@ -31,26 +31,27 @@ extension TranslatedCall {
     }
 }
 
-// An account that is closed. Nothing may tell so to a caller who has not proven the password: the name in the call may
-// be another one of an account whose first name they know.
+// Calls for a locked account. Nothing may reveal the lock to a caller who has not proven the password: the name in the
+// call may be an alias of an account that the caller knows by its first name.
 extension DirectCognitoTranslation {
-    /// Makes a call for an account that is closed fail as one with a wrong password or code does.
+    /// Makes a call for a locked account fail like one with a wrong password or code.
     ///
     /// - Parameters:
-    ///   - seconds: until it is open again.
-    ///   - signIn: that the call is a step of; nil for a first one, and where nobody knows.
-    /// - Throws: that it is closed, where the password is proven already.
+    ///   - seconds: the remaining time of the lock.
+    ///   - signIn: the sign-in that the call continues; nil for a first step, or if it is unknown.
+    /// - Throws: 429 in Cognito's format, if the password is already proven.
     package func fail(
         _ call: inout TranslatedCall, closedFor seconds: Int, in signIn: SignInUnderWay?
     ) throws(DirectCognitoRefusal) {
         if var parameters = call.input["AuthParameters"]?.objectValue {
-            // A proof in a later step fails there.
+            // A flow with a proof in a later step fails there.
             guard parameters["PASSWORD"] != nil else { return }
             parameters["PASSWORD"] = .string(Decoy.password().exposeText())
             call.input["AuthParameters"] = .object(parameters)
-            // A flow that reads no password goes on as it would for any account.
+            // A flow in which Cognito checks no password continues as for any account.
             guard call.isPasswordSignIn else { return }
-            // Cognito counts wrong passwords too: not against the user, whose password this is not.
+            // A user name that nobody has: Cognito counts wrong passwords too, and must not count this one against the
+            // user.
             replaceName(in: &call)
             call.isDecoy = true
             return
@@ -66,7 +67,7 @@ extension DirectCognitoTranslation {
         }
     }
 
-    /// Members that prove nothing. Whatever else there is becomes wrong: another member must not pass for the proof.
+    /// The members that prove nothing. All others are replaced, so that no other member can serve as the proof.
     private static let unproving: Set<ExactText> = [
         "USERNAME", "SECRET_HASH", "DEVICE_KEY", "SRP_A", "PASSWORD_CLAIM_SECRET_BLOCK", "TIMESTAMP",
     ]
@@ -74,7 +75,7 @@ extension DirectCognitoTranslation {
     private static func wrong(_ responses: JSONObject, for challenge: ExactText) -> JSONObject {
         var wrong = responses
         for (name, value) in responses where !unproving.contains(ExactText(name)) {
-            // The choice among several ways to sign in.
+            // The choice of a sign-in method.
             if challenge == "SELECT_CHALLENGE", ExactText(name) == "ANSWER" { continue }
             wrong[name] = .string(decoy(name, value.stringValue ?? ""))
         }

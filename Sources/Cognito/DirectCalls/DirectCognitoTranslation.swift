@@ -2,22 +2,22 @@ internal import Cryptography
 package import Encoding
 internal import Pipeline
 
-/// One call as Cognito gets it.
+/// A call as it is sent to Cognito.
 package struct TranslatedCall: Sendable {
     package var operation: String
     package var input: JSONObject
-    /// The call to send if Cognito does not accept a refresh token for the configured client: the former client's own
-    /// call, which needs no secret. It keeps sessions alive that began before the app client had a secret.
+    /// The call to send if Cognito refuses a refresh token for the configured client: the call of the former client,
+    /// which needs no secret. It keeps sessions alive that began before the app client had a secret.
     package var asFormerClient: JSONObject?
-    /// The account that the call names: what was typed, or Cognito's own name for the user.
+    /// The account that the call names: the typed name, or Cognito's internal name of the user.
     package var account: String?
-    /// The claims of the access token in the call. They prove nothing until ``DirectCognitoPool/verify`` has judged the
-    /// token, or Cognito has taken it.
+    /// The claims of the access token in the call. They prove nothing until ``DirectCognitoPool/verify`` has accepted
+    /// the token, or Cognito has.
     package var claims: JSONObject?
     package var claimed: (subject: String?, originID: String?) {
         (claims?["sub"]?.stringValue, claims?["origin_jti"]?.stringValue)
     }
-    /// When the user signed in, by the same claims, in seconds since 1970.
+    /// The time of the sign-in by the same claims, in seconds since 1970.
     package var signedInAt: Int64? { claims?["auth_time"]?.numberValue?.numericDate }
     /// A digest of the access or refresh token in the call.
     package var tokenDigest: String?
@@ -25,13 +25,13 @@ package struct TranslatedCall: Sendable {
     package var refreshDigest: String? {
         (input["RefreshToken"] ?? input["Token"])?.stringValue.flatMap { _ in tokenDigest }
     }
-    /// The device that the pool tracks.
+    /// The key of the tracked device in the call.
     package var deviceKey: String?
     /// Digests of the sign-in step that the call continues.
     package var shownDigests: [String] = []
-    /// Whether nobody's password is tried in the place of the account's.
+    /// Whether the call has decoy values in place of the account's.
     package var isDecoy = false
-    /// Whether the caller used an operation older than what is sent.
+    /// Whether the caller refreshed with InitiateAuth, an older operation than the one sent.
     package var isTranslatedRefresh = false
 
     package init(_ operation: String, _ input: JSONObject) {
@@ -40,10 +40,11 @@ package struct TranslatedCall: Sendable {
     }
 }
 
-/// Turns what an app without the secret sends into what Cognito takes from the app client's owner.
+/// Translates the calls of an app without the client secret into calls that Cognito accepts from the app client's
+/// owner.
 ///
-/// The body is read strictly, so that what is decided on and what Cognito reads are the same: no duplicate names, no
-/// lone surrogates, 64 KiB at most, a depth that no real call has.
+/// The body is parsed strictly, so that the gateway and Cognito read the same: no duplicate names, no lone surrogates,
+/// at most 64 KiB, and at most the depth of a genuine call.
 package struct DirectCognitoTranslation: Sendable {
     let pool: DirectCognitoPool
 
@@ -54,7 +55,7 @@ package struct DirectCognitoTranslation: Sendable {
     static let maximumBodyBytes = 64 << 10
     static let limits = JSONLimits(maximumBytes: maximumBodyBytes, maximumDepth: 8)
 
-    /// Flows with USERNAME among their parameters, which the secret hash is made of.
+    /// The flows with USERNAME among their parameters, over which the secret hash is computed.
     private static let flowsWithUsername: Set<ExactText> = [
         "USER_PASSWORD_AUTH", "USER_SRP_AUTH", "CUSTOM_AUTH", "USER_AUTH",
     ]
@@ -65,7 +66,9 @@ package struct DirectCognitoTranslation: Sendable {
         return input
     }
 
-    /// - Parameter clientAddress: as the gateway trusts it.
+    /// Translates one call.
+    ///
+    /// - Parameter clientAddress: the address that the gateway trusts.
     package func call(
         _ operation: String, _ input: JSONObject, clientAddress: String
     ) throws(DirectCognitoRefusal) -> TranslatedCall {
@@ -76,7 +79,7 @@ package struct DirectCognitoTranslation: Sendable {
         switch proof {
         case .secretHash:
             try addHash(to: &call, of: text("Username", in: input), as: "SecretHash")
-            // A name is made here, and no account is called by it yet.
+            // SignUp creates a name, which is not an account's yet.
             if ExactText(operation) != "SignUp" { refuseName(in: &call) }
         case .authParameters: try addToSignIn(&call)
         case .challengeResponses:
@@ -104,15 +107,15 @@ package struct DirectCognitoTranslation: Sendable {
         refuseName(in: &call)
     }
 
-    /// Puts a name that nobody has in the place of one that users may not call their account by: the call is answered
-    /// as for an unknown user.
+    /// Replaces a name that users may not sign in with by one that no user has: Cognito responds as for an unknown
+    /// user.
     private func refuseName(in call: inout TranslatedCall) {
         let accepted = pool.settings.acceptedNames
         guard let typed = call.account, AccountNameKind(typed).map(accepted.contains) != true else { return }
         replaceName(in: &call)
     }
 
-    /// Puts a name that nobody has in the place of the user's.
+    /// Replaces the user's name by one that no user has.
     func replaceName(in call: inout TranslatedCall) {
         let username = Decoy.username()
         guard var parameters = call.input["AuthParameters"]?.objectValue else {
@@ -125,8 +128,8 @@ package struct DirectCognitoTranslation: Sendable {
         call.input["AuthParameters"] = .object(parameters)
     }
 
-    /// Refreshing as apps have always done it wants a hash over the user's real name, which is in nothing the app
-    /// sends. The newer operation takes the secret itself, whether the pool rotates refresh tokens or not.
+    /// Translates REFRESH_TOKEN_AUTH, which requires a hash over the user's real name. The app sends that name nowhere.
+    /// GetTokensFromRefreshToken takes the secret itself, whether or not the pool rotates refresh tokens.
     private func makeRefresh(_ call: inout TranslatedCall) throws(DirectCognitoRefusal) {
         let parameters = try object("AuthParameters", in: call.input)
         var input: JSONObject = ["RefreshToken": .string(try text("REFRESH_TOKEN", in: parameters))]
@@ -183,7 +186,7 @@ package struct DirectCognitoTranslation: Sendable {
 
     // MARK: Tokens
 
-    /// Refuses tokens of other pools of the region. Nothing is verified yet.
+    /// Refuses tokens of other pools and other app clients. Nothing is verified yet.
     private func checkToken(_ call: inout TranslatedCall) throws(DirectCognitoRefusal) {
         let token = try text("AccessToken", in: call.input)
         guard let claims = pool.claims(of: token) else { throw .foreignToken }
@@ -193,8 +196,9 @@ package struct DirectCognitoTranslation: Sendable {
 
     // MARK: Context
 
-    /// Cognito believes an address that comes with the client's secret, so the app's own word for it never does. The
-    /// app's device data is signed with the client's id that it knows, and means nothing with another.
+    /// Sets the user's address. Cognito trusts an address that comes with the client secret, so the address sent by the
+    /// app is always replaced or removed. The app's device data is signed with the client ID that the app knows, and is
+    /// removed if that is not the configured client's.
     private func setContext(_ input: inout JSONObject, sentAs client: String?, _ address: String) {
         var context = input["UserContextData"]?.objectValue ?? [:]
         context["IpAddress"] = pool.settings.propagateClientAddress && client != nil ? .string(address) : nil
@@ -202,7 +206,7 @@ package struct DirectCognitoTranslation: Sendable {
         input["UserContextData"] = context.isEmpty || Self.hasNoContext(input) ? nil : .object(context)
     }
 
-    /// Operations that have no `UserContextData`.
+    /// Returns whether the operation has no `UserContextData`.
     private static func hasNoContext(_ input: JSONObject) -> Bool {
         input["AccessToken"] != nil || input["RefreshToken"] != nil || input["Token"] != nil
     }
@@ -212,7 +216,7 @@ package struct DirectCognitoTranslation: Sendable {
     ) throws(DirectCognitoRefusal) -> String {
         let path = parent.map { "\($0).\(name)" } ?? name
         guard let text = object[name]?.stringValue, !text.isEmpty else { throw .invalid(path, "is required") }
-        // The longest of all, a token, has a few thousand.
+        // The longest text, a token, has a few thousand bytes.
         guard text.utf8.count <= 16 << 10, text.unicodeScalars.allSatisfy({ $0.properties.generalCategory != .control })
         else { throw .invalid(path, "is not valid") }
         return text

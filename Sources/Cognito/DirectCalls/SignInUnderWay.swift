@@ -2,20 +2,20 @@ internal import Cryptography
 package import Encoding
 internal import Pipeline
 
-/// A sign-in that waits for its next step, as it began.
+/// A sign-in that waits for its next step.
 package struct SignInUnderWay: Sendable, Equatable {
-    /// As it was typed.
+    /// The name as typed when the sign-in began.
     @Exact package var account: String
-    /// Cognito's own names for the user, as far as its challenges have said them.
+    /// Cognito's internal names of the user, from its challenges so far.
     package var usernames: [ExactText] = []
-    /// Whether a password was proven before the challenge that waits.
+    /// Whether a password was proven before the pending challenge.
     package var isPasswordProven = false
 
     package init(account: String) {
         self.account = account
     }
 
-    /// Whether a step may be answered under this name: the one that was typed, or one of Cognito's own.
+    /// Returns whether a step may be answered under this name: the typed one, or one of Cognito's internal names.
     package func goesUnder(_ name: String) -> Bool {
         name.foldedCase.hasSameBytes(as: account.foldedCase) || usernames.contains(ExactText(name))
     }
@@ -24,9 +24,9 @@ package struct SignInUnderWay: Sendable, Equatable {
 extension DirectCognitoPool {
     private static let deviceStep = "DEVICE_SRP_AUTH"
 
-    /// Digests of the step in a response of Cognito's.
+    /// Returns the digests of the step in a response of Cognito.
     ///
-    /// - Parameter deviceKey: the device in the call.
+    /// - Parameter deviceKey: the key of the device in the call.
     package func stepDigests(given output: JSONObject, deviceKey: String? = nil) -> [String] {
         let given = [output["Session"], output["ChallengeParameters"]?["SECRET_BLOCK"]]
             .compactMap { $0?.stringValue }.map(digest)
@@ -35,14 +35,14 @@ extension DirectCognitoPool {
         return given + [deviceDigest(deviceKey)]
     }
 
-    /// Digests of the step that a call answers. Each spelling of a member counts, since whichever Cognito reads must be
-    /// a known one.
+    /// Returns the digests of the step that a call answers. Every spelling of a member counts, since Cognito may read
+    /// any of them and each must belong to a known step.
     package func stepDigests(shown input: JSONObject) -> [String] {
         let responses = input["ChallengeResponses"]?.objectValue ?? [:]
         let shown =
             input.filter { $0.name.foldedCase.hasSameBytes(as: "session") }
             + responses.filter { $0.name.foldedCase.hasSameBytes(as: "password_claim_secret_block") }
-        // A value of another kind is known to nobody.
+        // A value that is not a string matches no known step.
         let digests = shown.map(\.value).filter { $0 != .null }.map { digest($0.stringValue ?? "") }
         // Older SDKs answer this step without its session.
         guard digests.isEmpty, (input["ChallengeName"]?.stringValue).hasSameBytes(as: Self.deviceStep),
@@ -51,15 +51,15 @@ extension DirectCognitoPool {
         return [deviceDigest(deviceKey)]
     }
 
-    /// A digest of the step in which a device of the user's begins to prove itself. Cognito asks only for a device that
-    /// is the user's, so that no other sign-in is found by it.
+    /// Returns a digest of the step in which a user's device begins its proof. Cognito requests the step only for a
+    /// device of the same user, so the digest finds no other user's sign-in.
     private func deviceDigest(_ key: String) -> String {
         Base64URL.encode(SHA256.hash(Array("\(settings.poolID)\0device\0\(key)".utf8)))
     }
 
-    /// A digest of the characters that every Base64 decoder reads, strict or not. With another spelling of the same
-    /// bytes, a known step would otherwise be an unknown one. Other characters, padding and the last character, of
-    /// which some bits may be unused, are left out.
+    /// Returns a digest of the characters that every Base64 decoder reads, strict or not. Otherwise another spelling of
+    /// the same bytes would make a known step unknown. The digest omits other characters, padding, and the last
+    /// character, which may have unused bits.
     private func digest(_ text: String) -> String {
         let digits = text.utf8.compactMap { byte -> UInt8? in
             switch byte {

@@ -2,11 +2,11 @@ internal import Encoding
 internal import Pipeline
 
 extension TranslatedCall {
-    /// First factors for which nothing is sent.
+    /// The first factors for which no code is sent.
     private static let silentFactors: Set<ExactText> = ["PASSWORD", "PASSWORD_SRP", "WEB_AUTHN"]
 
-    /// Whether Cognito, or a trigger of the pool, may send a code for the call. A second factor's code is left out:
-    /// after a right password it goes to the user's own address.
+    /// Whether Cognito, or a trigger of the pool, may send a code for the call. A second factor's code does not count:
+    /// it is sent to the user's own address, after a right password.
     package var maySendCode: Bool {
         switch ExactText(operation) {
         case "InitiateAuth":
@@ -18,7 +18,7 @@ extension TranslatedCall {
         case "RespondToAuthChallenge":
             switch ExactText(input["ChallengeName"]?.stringValue ?? "") {
             case "SELECT_CHALLENGE": Self.sendsCode(input["ChallengeResponses"]?["ANSWER"])
-            // The set-up of an authenticator app names neither.
+            // The set-up of an authenticator app has neither member.
             case "MFA_SETUP": ["EMAIL", "PHONE_NUMBER"].contains { input["ChallengeResponses"]?[$0] != nil }
             default: false
             }
@@ -30,8 +30,8 @@ extension TranslatedCall {
         }
     }
 
-    /// The addresses in a registration that a code may go to, other than the name that it is counted by: one of each
-    /// kind, as Cognito takes no more.
+    /// The addresses in a registration that a code may be sent to, other than the name that limits count. At most one
+    /// of each kind, since Cognito accepts no more.
     package var registeredAddresses: [String] {
         let attributes = input["UserAttributes"]?.arrayValue ?? []
         let addresses = ["email", "phone_number"].compactMap { kind in

@@ -1,6 +1,6 @@
 internal import COpenSSL
 
-/// One OpenSSL number, cleared when it goes. It never leaves the calculation that makes it.
+/// One OpenSSL number, cleared on release. It never leaves the calculation that makes it.
 final class BigNumber {
     let handle: OpaquePointer
 
@@ -27,7 +27,7 @@ final class BigNumber {
 
 /// Arithmetic modulo SRP's prime with OpenSSL's numbers.
 ///
-/// Exponents are secret in every use, so every power is taken in a time that depends on the exponent's length only.
+/// Exponents are secret in every use, so powers take a time that depends only on the exponent's length.
 struct ModularArithmetic {
     let modulus: BigNumber
     private let context: Context

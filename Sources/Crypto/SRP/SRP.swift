@@ -3,7 +3,7 @@ internal import Encoding
 /// The Secure Remote Password protocol (SRP-6a, RFC 2945 and RFC 5054) as Amazon Cognito uses it: the 3072-bit group of
 /// RFC 3526, 4 with the generator 2, SHA-256, and numbers hashed in their minimal two's complement form.
 ///
-/// These are the formulas alone, for both sides; ``SRPClient`` and ``SRPServer`` put them in order.
+/// These are the formulas alone, for both sides; ``SRPClient`` and ``SRPServer`` run the exchange.
 package enum SRP {
     /// `N`.
     static let prime = SRPNumber(
@@ -30,7 +30,7 @@ package enum SRP {
         return SRPNumber(SHA256.hash(salt.padded + credentials))
     }
 
-    /// `v = g^x`: what the server keeps instead of the password.
+    /// `v = g^x`, which the server stores instead of the password.
     package static func verifier(_ privateKey: SRPNumber) throws(CryptographyError) -> SRPNumber {
         try clientPublicValue(privateKey)
     }
@@ -50,8 +50,8 @@ package enum SRP {
 
     /// `u = H(pad A ‖ pad B)`.
     ///
-    /// - Throws: ``SRPError`` if the other side's value or the result is one with which the secret would not depend on
-    ///   the password (RFC 5054, 2.5.4).
+    /// - Throws: ``SRPError`` if the other side's value or the result would make the secret independent of the password
+    ///   (RFC 5054, 2.5.4).
     static func scrambler(
         clientPublicValue a: SRPNumber, serverPublicValue b: SRPNumber
     ) throws(SRPError) -> SRPNumber {
@@ -96,7 +96,7 @@ package enum SRP {
     }
 }
 
-/// Why an SRP exchange was given up.
+/// The reason that an SRP exchange was aborted.
 package enum SRPError: Error, Equatable {
     /// `A` or `B` is a multiple of the prime.
     case zeroPublicValue

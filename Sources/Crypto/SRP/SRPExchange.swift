@@ -1,4 +1,4 @@
-/// The side that knows the password.
+/// The client of an SRP exchange, which knows the password.
 package struct SRPClient: Sendable {
     private let a: SRPNumber
     /// `A`, for `SRP_A`.
@@ -16,7 +16,7 @@ package struct SRPClient: Sendable {
     ///   - serverPublicValue: `SRP_B`.
     ///   - secretBlock: `SECRET_BLOCK`, decoded.
     ///   - timestamp: ``SRPTimestamp/text(at:)``; the same text is sent.
-    /// - Throws: ``SRPError`` if the server's value would give the password away or makes the exchange worthless.
+    /// - Throws: ``SRPError`` if the server's value would reveal the password or make the exchange worthless.
     package func signature(
         identity: SRPIdentity, password: Secret, salt: SRPNumber, serverPublicValue: SRPNumber, secretBlock: [UInt8],
         timestamp: String
@@ -35,7 +35,7 @@ package struct SRPClient: Sendable {
     }
 }
 
-/// The side that keeps the verifier.
+/// The server of an SRP exchange, which stores the verifier.
 package struct SRPServer: Sendable {
     private let b: SRPNumber
     private let verifier: SRPNumber
@@ -49,9 +49,9 @@ package struct SRPServer: Sendable {
         publicValue = try SRP.serverPublicValue(b, verifier: verifier)
     }
 
-    /// The key that a client with the right password has too.
+    /// The session key, which a client with the right password also has.
     ///
-    /// - Throws: ``SRPError`` if the client's value would make the key known without the password.
+    /// - Throws: ``SRPError`` if the client's value would reveal the key without the password.
     package func sessionKey(clientPublicValue: SRPNumber) throws(SRPError) -> [UInt8] {
         let scrambler = try SRP.scrambler(clientPublicValue: clientPublicValue, serverPublicValue: publicValue)
         do {

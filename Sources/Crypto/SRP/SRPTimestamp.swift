@@ -1,6 +1,6 @@
 internal import Encoding
 
-/// The time as SRP's proof has it: `EEE MMM d HH:mm:ss 'UTC' yyyy`, English, the day without a zero in front.
+/// The time in the format of SRP's proof: `EEE MMM d HH:mm:ss 'UTC' yyyy`, English, the day without a leading zero.
 package enum SRPTimestamp {
     private static let weekdays = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
     private static let months = [
@@ -15,7 +15,7 @@ package enum SRPTimestamp {
         return "\(weekday) \(month) \(date.day) \(time) UTC \(date.year)"
     }
 
-    /// Whether `text` has this form; the time itself may be any.
+    /// Whether `text` has this format, for any time.
     package static func isWellFormed(_ text: String) -> Bool {
         let parts = text.split(separator: " ", omittingEmptySubsequences: false)
         guard parts.count == 6, weekdays.contains(String(parts[0])), months.contains(String(parts[1])) else {

@@ -3,13 +3,13 @@ internal import Encoding
 internal import Glibc
 internal import NIOCore
 
-/// Host and port of a server whose name must be looked up.
+/// The host and port of a server whose name must be looked up.
 struct HostToLookUp: Equatable {
-    /// In lower case, as names are compared (RFC 4343).
+    /// The name in lower case, since names are case-insensitive (RFC 4343).
     let name: String
     let port: Int
 
-    /// Nil where there is nothing to look up: for addresses, and for the names of this machine that libcurl knows.
+    /// Returns nil if there is nothing to look up: for addresses, and for names of this machine that libcurl knows.
     init?(_ access: CurlAccess, url: String) {
         guard access.unixSocket == nil else { return nil }
         let usualPort = url.begins(with: "https:") ? 443 : 80
@@ -30,32 +30,32 @@ struct HostToLookUp: Equatable {
 
     private static func authority(of url: String) -> Substring {
         let scheme = url.utf8.span.firstIndex(of: UInt8(ascii: ":")) ?? 0
-        // Behind `://`; a URL without a scheme begins with it.
+        // The authority follows `://`, or begins a URL without a scheme.
         let begin = url.utf8.dropFirst(scheme).prefix(3).elementsEqual("://".utf8) ? scheme + 3 : 0
         return Substring(url.utf8.dropFirst(begin).prefix { !"/?#".utf8.contains($0) })
     }
 
-    /// The entry for `CURLOPT_RESOLVE`, with the addresses in a random order for each connection.
+    /// Returns the entry for `CURLOPT_RESOLVE`, with the addresses in a random order for each connection.
     func line(_ addresses: [String]) -> String {
         let list = addresses.shuffled().map { $0.utf8.contains(UInt8(ascii: ":")) ? "[\($0)]" : $0 }
         return "\(name):\(port):\(list.joined(separator: ","))"
     }
 }
 
-/// The system's resolver: /etc/hosts, DNS, and whatever else nsswitch.conf(5) names.
+/// The system's resolver: /etc/hosts, DNS, and other sources configured in nsswitch.conf(5).
 package enum HostAddresses {
-    /// Of the whole process.
+    /// The lookups of the whole process.
     package static var tally: LookupTally { shared.tally }
 
-    /// Names in use are looked up about once a second. DNS's own times to live are not known here: getaddrinfo(3)
-    /// gives none.
+    /// Names in use are looked up about once a second. The TTL of DNS is not available: getaddrinfo(3) does not return
+    /// it.
     static let shared = SharedLookups<String, [String]>(
         LookupTimes(
             fresh: .seconds(1), servedWhileRefreshed: .seconds(5), patience: .milliseconds(500), retry: .seconds(1)),
-        // A resolver that does not answer holds these, and no thread besides.
+        // An unresponsive resolver blocks these threads and no others.
         on: LookupThreads(most: 16), look: find)
 
-    /// Blocks, for as long as the resolver takes.
+    /// Looks a name up. Blocks as long as the resolver takes.
     @Sendable private static func find(_ name: String) -> LookupResult<[String]> {
         var hints = addrinfo()
         hints.ai_family = AF_UNSPEC
@@ -74,12 +74,13 @@ package enum HostAddresses {
         return addresses.isEmpty ? .absent(failure) : .found(addresses)
     }
 
-    /// Whether the resolver is sure that the name has no address. EAI_NODATA and EAI_ADDRFAMILY are glibc's own.
+    /// Whether the code states that the name has no address. EAI_NODATA (-5) and EAI_ADDRFAMILY (-9) are specific to
+    /// glibc.
     private static func isAbsence(_ code: Int32) -> Bool {
         [EAI_NONAME, -5, -9].contains(code)
     }
 
-    /// Nil for an address with a zone, which libcurl would not take in a list.
+    /// Returns an address as text; nil if it has a zone, which libcurl does not accept in a list.
     private static func text(of entry: addrinfo) -> String? {
         var text = [CChar](repeating: 0, count: Int(NI_MAXHOST))
         let code = getnameinfo(

@@ -1,43 +1,43 @@
 internal import NIOCore
 
-/// How long the result of a look-up is used.
+/// The times for which the result of a lookup is used.
 struct LookupTimes: Sendable {
-    /// A result this young is used as it is.
+    /// The age up to which a result is used without another lookup.
     var fresh: TimeAmount
-    /// A result this young is used while it is looked up again; nil: always.
+    /// The age up to which a result is used while another lookup is in progress; nil: no limit.
     var servedWhileRefreshed: TimeAmount?
-    /// How long a new look-up is waited for where there is an older result.
+    /// The longest wait for a new lookup if there is an older result.
     var patience: TimeAmount
-    /// How long a failure stands before the next attempt.
+    /// The time after a failure until the next attempt.
     var retry: TimeAmount
 }
 
-/// The reply to whoever needs a result.
+/// The reply to a request for a result.
 enum LookupReply<Value: Sendable>: Sendable {
-    /// - Parameter until: as long as the value is fresh; in the past where it is old.
+    /// - Parameter until: the time until which the value is fresh; not in the future if the value is old.
     case use(Value, until: NIODeadline)
     case fail(CurlFailure)
-    /// A look-up is under way. Past the deadline an older result is used.
+    /// A lookup is in progress. After the deadline, an older result is used; nil if there is none.
     case wait(until: NIODeadline?)
 }
 
-/// A look-up's outcome.
+/// The outcome of a lookup.
 enum LookupResult<Value: Sendable>: Sendable {
     case found(Value)
-    /// There is no such thing, so that what was found before is wrong by now.
+    /// The key has no value; an earlier result is no longer valid.
     case absent(CurlFailure)
-    /// The look-up itself failed. An earlier result stands.
+    /// The lookup itself failed. An earlier result stays valid.
     case failed(CurlFailure)
 }
 
-/// The state of one key: the last good result, the last failure, and whether a look-up is under way.
+/// The state of one key: the last successful result, the last failure, and the lookup in progress.
 struct LookupRecord<Value: Sendable>: Sendable {
     private var found: (value: Value, at: NIODeadline)?
-    /// Nil once a look-up has succeeded again.
+    /// The last failure; nil after a successful lookup.
     private var failure: (failure: CurlFailure, at: NIODeadline)?
     private var startedAt: NIODeadline?
 
-    /// - Returns: the reply, and whether the caller must start a look-up. Never two are under way.
+    /// - Returns: the reply, and whether the caller must start a lookup. At most one is in progress at a time.
     mutating func ask(at now: NIODeadline, _ times: LookupTimes) -> (reply: LookupReply<Value>, starts: Bool) {
         if let found, failure == nil, now < found.at + times.fresh {
             return (.use(found.value, until: found.at + times.fresh), false)

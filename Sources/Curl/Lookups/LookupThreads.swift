@@ -1,7 +1,7 @@
 internal import Glibc
 internal import Locking
 
-/// Threads for calls that block, so that no event loop makes them. A thread ends when no work is left.
+/// Threads for blocking calls, which event loops must not make. A thread ends when no work is left.
 final class LookupThreads: Sendable {
     typealias Work = @Sendable () -> Void
 
@@ -13,14 +13,14 @@ final class LookupThreads: Sendable {
     private let most: Int
     private let queue = Locked(Queue())
 
-    /// - Parameter most: how many threads run at once; further work waits for one of them.
+    /// - Parameter most: the most threads that run at once; further work waits for one of them.
     init(most: Int) {
         self.most = most
     }
 
     /// Runs `work` on one of the threads.
     ///
-    /// - Returns: whether it will run. It never does where the system gives no thread and none is running.
+    /// - Returns: whether `work` will run. It will not if no thread can be created and none is running.
     func run(_ work: @escaping Work) -> Bool {
         let startsThread = queue.withLock { queue in
             guard queue.running < most else {

@@ -1,12 +1,13 @@
 internal import NIOCore
 
-/// One event loop's copies of ``SharedLookups``: a fresh result costs no lock. Touched on its loop only.
+/// An event loop's copies of the results in ``SharedLookups``: a fresh result is returned without a lock. Used only on
+/// its loop.
 final class LoopLookups<Key: Hashable & Sendable, Value: Sendable> {
     private let shared: SharedLookups<Key, Value>
     private let eventLoop: any EventLoop
     private var copies: [Key: (value: Value, until: NIODeadline)] = [:]
     private var timers: [Key: Scheduled<Void>] = [:]
-    /// Called on the loop when there is something new to ask about a key.
+    /// Called on the loop when a key has a new result, or the wait for one has ended.
     var changed: (Key) -> Void = { _ in }
 
     init(_ shared: SharedLookups<Key, Value>, eventLoop: any EventLoop) {
@@ -14,7 +15,7 @@ final class LoopLookups<Key: Hashable & Sendable, Value: Sendable> {
         self.eventLoop = eventLoop
     }
 
-    /// Where the reply is to wait, ``changed`` is called later.
+    /// Returns the result for a key. After ``LookupReply/wait(until:)``, ``changed`` is called later.
     func ask(_ key: Key) -> LookupReply<Value> {
         let now = NIODeadline.now()
         if let copy = copies[key], now < copy.until { return .use(copy.value, until: copy.until) }

@@ -1,13 +1,14 @@
 internal import Locking
 internal import NIOCore
 
-/// Results that all event loops share. Each key is looked up once at a time, on the threads of ``LookupThreads``.
+/// Lookup results shared by all event loops. Each key has at most one lookup in progress, on the threads of
+/// ``LookupThreads``.
 ///
-/// Keys come from the settings alone, so that there are few and none is ever forgotten.
+/// Keys come only from the settings, so there are few, and none is ever removed.
 final class SharedLookups<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     private struct State {
         var records: [Key: LookupRecord<Value>] = [:]
-        /// Whom to call when a key's look-up has ended, by ``LoopLookups``.
+        /// The callbacks for the end of a key's lookup, by ``LoopLookups``.
         var waiting: [Key: [ObjectIdentifier: @Sendable () -> Void]] = [:]
         var tally = LookupTally()
     }
@@ -17,7 +18,7 @@ final class SharedLookups<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     private let look: @Sendable (Key) -> LookupResult<Value>
     private let state = Locked(State())
 
-    /// - Parameter look: may block.
+    /// - Parameter look: performs a lookup; it may block.
     init(
         _ times: LookupTimes, on threads: LookupThreads,
         look: @escaping @Sendable (Key) -> LookupResult<Value>
@@ -30,8 +31,8 @@ final class SharedLookups<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     var tally: LookupTally { state.withLock { $0.tally } }
 
     /// - Parameters:
-    ///   - asker: who waits, where the reply is to wait.
-    ///   - ended: called once when the look-up has ended, on any thread and under a lock.
+    ///   - asker: the identity of the caller, for ``forget(_:)``.
+    ///   - ended: called once when the lookup has ended, if the reply is to wait; on any thread and under a lock.
     func ask(
         _ key: Key, at now: NIODeadline, for asker: ObjectIdentifier, ended: @escaping @Sendable () -> Void
     ) -> LookupReply<Value> {
@@ -46,7 +47,7 @@ final class SharedLookups<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         return reply
     }
 
-    /// Calls nobody for `asker` from now on.
+    /// Removes the callbacks of `asker`.
     func forget(_ asker: ObjectIdentifier) {
         state.withLock { state in
             for key in Array(state.waiting.keys) { state.waiting[key]?[asker] = nil }
@@ -57,13 +58,13 @@ final class SharedLookups<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         state.withLock { state in
             state.records[key, default: LookupRecord()].ended(result, at: .now())
             state.tally.count(result)
-            // Under the lock, so that nobody is called after ``forget(_:)``.
+            // Called under the lock, so that no callback runs after ``forget(_:)``.
             for ended in (state.waiting.removeValue(forKey: key) ?? [:]).values { ended() }
         }
     }
 }
 
-/// How look-ups have ended.
+/// The number of lookups by outcome.
 package struct LookupTally: Sendable {
     package private(set) var found = 0
     package private(set) var absent = 0

@@ -4,15 +4,15 @@ internal import Glibc
 internal import Locking
 internal import NIOCore
 
-/// The certificates that the system trusts: the bundle that libcurl was built for, read by the gateway itself.
+/// The certificates that the system trusts: the bundle at libcurl's built-in path, read by the gateway itself.
 ///
-/// libcurl reads the bundle for each connection wherever a folder of certificates is built in as well, as Debian does:
-/// 50 ms of an event loop each time.
+/// libcurl reads the bundle for each connection if it was also built with a folder of certificates, as in Debian: this
+/// blocks an event loop for 50 ms each time.
 enum SystemCertificates {
     /// There is only one bundle.
     struct Key: Hashable, Sendable {}
 
-    /// A changed file is noticed by the first connection after a minute, and trusted from the next one on.
+    /// A change of the file is noticed by the first connection after a minute, and takes effect for the next one.
     static let shared = SharedLookups<Key, TrustedCertificates>(
         LookupTimes(fresh: .seconds(60), servedWhileRefreshed: nil, patience: .zero, retry: .seconds(1)),
         on: LookupThreads(most: 1)
@@ -31,11 +31,11 @@ enum SystemCertificates {
         var processEnds = false
     }
 
-    /// Locked while the files are read, so that the process does not end meanwhile.
+    /// Locked while the files are read, so that the process cannot exit meanwhile.
     private static let state = Locked(State())
 
-    /// At its end OpenSSL frees what a thread that still reads is using. Its own handler was registered when libcurl
-    /// started, and is called after this one (atexit(3)).
+    /// At process exit, OpenSSL frees memory that a reading thread may still use. OpenSSL's exit handler was registered
+    /// when libcurl was initialized, and so runs after this one (atexit(3)).
     private static let isGuarded: Bool = {
         CurlGlobal.start()
         return atexit { state.withLock { $0.processEnds = true } } == 0

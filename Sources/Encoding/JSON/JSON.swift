@@ -1,4 +1,4 @@
-/// A JSON value (RFC 8259). Text and numbers are kept as they were written.
+/// A JSON value (RFC 8259). Strings are not normalised, and numbers keep their text.
 package enum JSON: Sendable {
     case null
     case bool(Bool)
@@ -12,7 +12,7 @@ package enum JSON: Sendable {
         if case .bool(let value) = self { value } else { nil }
     }
 
-    /// A boolean, also one written as text, as some issuers do.
+    /// A boolean, or the text of one, which some issuers write instead.
     package var flagValue: Bool? {
         switch self {
         case true, "true": true
@@ -49,7 +49,7 @@ package enum JSON: Sendable {
 }
 
 extension JSON: Equatable {
-    /// Texts are equal when they are the same bytes, numbers when they are written alike.
+    /// Strings are equal if they have the same bytes, numbers if they have the same text.
     package static func == (left: JSON, right: JSON) -> Bool {
         switch (left, right) {
         case (.null, .null): true

@@ -1,13 +1,13 @@
-/// A strict JSON text, checked as a whole, with the place of each of its values.
+/// A strict JSON text, checked as a whole, with the position of each of its values.
 ///
-/// A value is made of the text when it is asked for: of the many claims of a token few ever are.
+/// Values are created on access, because few of the many claims of a token are ever read.
 final class JSONDocument: Sendable {
     let bytes: [UInt8]
     let nodes: [JSONNode]
     let texts: [String]
 
     init(_ bytes: [UInt8], limits: JSONLimits) throws(JSONError) {
-        // Places are kept in 32 bits.
+        // Positions are stored in 32 bits.
         let maximumBytes = min(limits.maximumBytes, Int(UInt32.max))
         guard bytes.count <= maximumBytes else { throw JSONError(reason: .tooLarge, offset: maximumBytes) }
         var parser = JSONParser(bytes: bytes, maximumDepth: limits.maximumDepth)
@@ -36,7 +36,7 @@ final class JSONDocument: Sendable {
         place(of: name.utf8.span, inObjectAt: index).map(value)
     }
 
-    /// The index of the node of the value of that member.
+    /// The index of the node of that member's value.
     func place(of name: borrowing Span<UInt8>, inObjectAt index: Int) -> Int? {
         let (storedBytes, storedNodes) = (bytes, nodes)
         let (bytes, nodes) = (storedBytes.span, storedNodes.span)
@@ -87,20 +87,21 @@ final class JSONDocument: Sendable {
     }
 }
 
-/// Where a value is in its text. The nodes of what is inside it follow its own: an array's elements; an object's names,
-/// each with its value behind it.
+/// The position of a value in its text. The nodes of its contents follow its own: an array's elements; an object's
+/// names, each followed by its value.
 struct JSONNode {
     enum Kind {
         case null, `false`, `true`, number, array, object
-        /// A text that stands there as it is, and one with escapes or beyond ASCII, which is kept decoded.
+        /// Strings that are stored as they stand in the text, and strings with escapes or beyond ASCII, which are
+        /// stored decoded.
         case asciiText, otherText
     }
 
     let kind: Kind
-    /// The first byte, and the one behind the last: of a text without its quotes. Of a decoded one its place.
+    /// The first byte, and the byte after the last: for a string, without its quotes. For a decoded string, its index.
     let start: UInt32
     let end: UInt32
-    /// The node behind this one and all inside it.
+    /// The index of the next node after this one and all of its contents.
     var next: UInt32
 
     var range: Range<Int> { Int(start)..<Int(end) }

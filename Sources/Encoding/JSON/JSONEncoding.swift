@@ -1,5 +1,5 @@
 extension JSON {
-    /// The value as compact JSON in UTF-8. Control characters, `"` and `\` are escaped, everything else is as it is.
+    /// The value as compact JSON in UTF-8. Control characters, `"` and `\` are escaped, everything else is unchanged.
     package func encoded() -> [UInt8] {
         var output: [UInt8] = []
         append(to: &output)
@@ -27,7 +27,7 @@ extension JSON {
         output.append(UInt8(ascii: "\""))
         let bytes = text.utf8.span
         var start = 0
-        // Most texts need no escape at all, and tokens are long.
+        // Most strings need no escapes, and tokens are long.
         while start < bytes.count {
             let end = bytes.firstIndex(from: start) { $0.escapedJSONBytes } ?? bytes.count
             output.append(bytes.extracting(start..<end))
@@ -69,7 +69,7 @@ extension JSONObject {
 }
 
 extension UInt64 {
-    /// Has the highest bit set of the first byte that is escaped, and perhaps of some above it.
+    /// The highest bit is set in the first byte that must be escaped, and possibly in some bytes above it.
     fileprivate var escapedJSONBytes: UInt64 {
         bytes(below: 0x20) | bytes(equalTo: 0x7f) | bytes(equalTo: UInt8(ascii: "\""))
             | bytes(equalTo: UInt8(ascii: "\\"))

@@ -1,8 +1,8 @@
-/// The most that a JSON text may cost.
+/// The limits on a JSON text.
 package struct JSONLimits: Sendable {
-    /// The largest text in bytes.
+    /// The maximum length in bytes.
     package var maximumBytes: Int
-    /// The deepest nesting of arrays and objects.
+    /// The maximum nesting of arrays and objects.
     package var maximumDepth: Int
 
     package init(maximumBytes: Int = 1 << 20, maximumDepth: Int = 32) {
@@ -14,7 +14,7 @@ package struct JSONLimits: Sendable {
     package static let `default` = JSONLimits()
 }
 
-/// Why a text isn't JSON as this product accepts it, and at which byte. It never carries the text itself.
+/// The reason that a text isn't accepted as JSON, and the offset of the byte. Never contains the text itself.
 package struct JSONError: Error, Equatable, Sendable {
     package enum Reason: String, Sendable {
         case tooLarge, tooDeep, unexpectedEnd, unexpectedByte, invalidNumber, invalidEscape, invalidUTF8

@@ -1,26 +1,25 @@
-/// The names so far of an object that is being read.
+/// The names parsed so far of an object.
 struct JSONNames {
-    /// How many names are compared one by one. Beyond that they are hashed, so that a hostile object of thousands of
-    /// names stays linear.
+    /// The number of names that are compared one by one. Further names are hashed, so that a hostile object of
+    /// thousands of names takes linear time.
     static let fewNames = 24
 
     let object: Int
     var count = 0
-    /// The looks of the names, a bit for each: most names are seen to be new without a comparison.
+    /// One bit for each name's length and ends: most names are known to be new without a comparison.
     var looks: UInt64 = 0
     var seen: Set<[UInt8]> = []
 
     init(ofObjectAt object: Int) { self.object = object }
 }
 
-/// Refusing of repeated names.
+/// The refusal of repeated names.
 ///
-/// Names are the same when they are the same characters once their escapes are read (RFC 8259, 8.3), which is when they
-/// are the same UTF-8. Unicode's canonical equivalence, which strings are compared by, would take longer the more
-/// combining marks there are, with the square of their number: seconds for a body's worth, before any signature is
-/// seen.
+/// Names are equal if they are the same characters once unescaped (RFC 8259, 8.3), that is, the same UTF-8. Unicode's
+/// canonical equivalence, by which strings are compared, would take time quadratic in the number of combining marks:
+/// seconds for the size of a request body, before any signature is checked.
 extension JSONParser {
-    /// Whether the text just added is the name of no other member of the object.
+    /// Whether no other member of the object has the name that was just added.
     func isNew(_ names: inout JSONNames) -> Bool {
         guard let name = nodes.last else { return false }
         defer { names.count += 1 }
@@ -39,7 +38,7 @@ extension JSONParser {
         return names.seen.insert(text(name)).inserted
     }
 
-    /// A bit for its length and its ends. One that isn't written as it is may be the same as any other.
+    /// One bit for the length and the ends. A name that is stored decoded may equal any other, so it has all bits.
     private func look(of name: JSONNode) -> UInt64 {
         guard name.kind == .asciiText else { return .max }
         guard name.count > 0 else { return 1 }
@@ -47,7 +46,7 @@ extension JSONParser {
         return 1 << UInt64((name.count + 12 * first + last) & 63)
     }
 
-    /// Whether `body` is true of a name of the object at `index`; those from `end` on are not looked at.
+    /// Whether `body` is true for a name of the object at `index` before node `end`.
     @inline(__always)
     private func hasMember(before end: Int, inObjectAt index: Int, _ body: (JSONNode) -> Bool) -> Bool {
         var member = index + 1

@@ -1,4 +1,4 @@
-/// A JSON number, kept as its text so that nothing is lost and nothing can overflow.
+/// A JSON number, stored as its text so that nothing is lost and nothing can overflow.
 package struct JSONNumber: Equatable, Sendable, ExpressibleByIntegerLiteral {
     /// The number as written: `-? int frac? exp?` of RFC 8259, 6.
     package let text: String
@@ -24,8 +24,8 @@ package struct JSONNumber: Equatable, Sendable, ExpressibleByIntegerLiteral {
         Int64(text) ?? Decimal(text).integerValue
     }
 
-    /// Seconds of a NumericDate (RFC 7519, 2), fractions dropped towards the past and nothing rounded. Nil beyond
-    /// ±2^53, where others read doubles that are another number, so that callers can add to it without overflow.
+    /// The seconds of a NumericDate (RFC 7519, 2), rounded down exactly. Nil beyond ±2^53, where readers that use
+    /// doubles get another number, so that callers can add to it without overflow.
     package var numericDate: Int64? {
         guard let seconds = Int64(text) ?? Decimal(text).roundedDown,
             (-9_007_199_254_740_992...9_007_199_254_740_992).contains(seconds)
@@ -34,7 +34,7 @@ package struct JSONNumber: Equatable, Sendable, ExpressibleByIntegerLiteral {
     }
 }
 
-/// A decimal fraction taken apart: digits · 10^exponent.
+/// A decimal fraction as digits · 10^exponent.
 private struct Decimal {
     var isNegative: Bool
     var digits: [UInt8] = []
@@ -59,7 +59,7 @@ private struct Decimal {
         }
     }
 
-    /// Exponents beyond any text's length are cut to what still decides between zero, integral and too large.
+    /// Limits exponents beyond any text's length to a value that still distinguishes zero, integral and too large.
     private static func saturated(_ text: ArraySlice<UInt8>) -> Int {
         let isNegative = text.first == UInt8(ascii: "-")
         let magnitude = text.drop { $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "+") }
@@ -67,10 +67,10 @@ private struct Decimal {
         return isNegative ? -magnitude : magnitude
     }
 
-    /// The greatest integer that is not above it, if it fits.
+    /// The greatest integer that is not above the number, if it fits.
     var roundedDown: Int64? {
         if let integerValue { return integerValue }
-        // Every digit but these is behind the point.
+        // All other digits are after the decimal point.
         let whole = max(0, digits.count + min(0, exponent))
         guard exponent < 0 else { return nil }
         var floor = self
@@ -96,7 +96,7 @@ private struct Decimal {
             guard !overflow, !overflow2 else { return nil }
             value = next
         }
-        // Counted downwards because Int64 reaches one further there.
+        // Accumulated as negative, because the range of Int64 is larger by one there.
         return isNegative ? value : (value == .min ? nil : -value)
     }
 }

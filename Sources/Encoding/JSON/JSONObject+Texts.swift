@@ -1,8 +1,8 @@
-/// Texts of members as the bytes that were read, without a value made of each.
+/// Access to the strings of members as bytes, without creating values.
 extension JSONObject {
-    /// Calls `body` with the UTF-8 of the text that the member of this name is.
+    /// Calls `body` with the UTF-8 of the member of this name, if it is a string.
     ///
-    /// - Returns: whether there is such a member, and it is a text.
+    /// - Returns: whether there is such a member, and it is a string.
     @discardableResult
     package func withText(of name: String, _ body: (borrowing Span<UInt8>) -> Void) -> Bool {
         switch content {
@@ -15,8 +15,8 @@ extension JSONObject {
         }
     }
 
-    /// Calls `body` with the UTF-8 of each text in the list that the member of this name is; what else is in it is left
-    /// out.
+    /// Calls `body` with the UTF-8 of each string in the member of this name, if it is a list; other elements are
+    /// skipped.
     package func forEachText(in name: String, _ body: (borrowing Span<UInt8>) -> Void) {
         switch content {
         case .read(let document, let index):

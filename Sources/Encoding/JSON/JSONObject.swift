@@ -1,12 +1,12 @@
 /// A JSON object: its members in the order written, each name once.
 ///
-/// Names are found by their bytes. Swift's `==` would also find canonically equivalent ones (U+212A for `K`).
+/// Names are compared by their bytes. Swift's `==` would also match canonically equivalent ones (U+212A for `K`).
 package struct JSONObject: Sendable, ExpressibleByDictionaryLiteral, Sequence {
     package typealias Element = (name: String, value: JSON)
 
     enum Content {
         case members([Element])
-        /// The object of a text that was read, and its place there.
+        /// An object of a parsed text, and the index of its node.
         case read(JSONDocument, Int)
     }
 
@@ -14,7 +14,7 @@ package struct JSONObject: Sendable, ExpressibleByDictionaryLiteral, Sequence {
 
     package init() { content = .members([]) }
 
-    /// Of members with the same name the last one counts.
+    /// If a name is repeated, its last member counts.
     package init(_ members: some Sequence<(String, JSON)>) {
         self.init()
         for (name, value) in members { self[name] = value }
@@ -36,7 +36,7 @@ package struct JSONObject: Sendable, ExpressibleByDictionaryLiteral, Sequence {
 
     package func makeIterator() -> IndexingIterator<[Element]> { members.makeIterator() }
 
-    /// The value of the member of this name. Setting replaces it in its place or adds it at the end; nil removes it.
+    /// The value of the member of this name. Setting replaces it in place or adds it at the end; nil removes it.
     package subscript(name: String) -> JSON? {
         get {
             switch content {
@@ -46,7 +46,7 @@ package struct JSONObject: Sendable, ExpressibleByDictionaryLiteral, Sequence {
         }
         set {
             var members = members
-            // So that what was there is not copied.
+            // Releases the stored array, so that the change does not copy it.
             content = .members([])
             switch (members.firstIndex { $0.name.hasSameBytes(as: name) }, newValue) {
             case (let index?, let value?): members[index].value = value

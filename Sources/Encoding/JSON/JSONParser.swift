@@ -1,18 +1,18 @@
 extension JSON {
-    /// The value of a strict JSON text (RFC 8259, with the duplicate names and lone surrogates refused that RFC 7493
-    /// forbids): UTF-8, no byte order mark, nothing behind the value.
+    /// Parses a strict JSON text: UTF-8, no byte order mark, nothing after the value (RFC 8259). Duplicate names and
+    /// lone surrogates, which RFC 7493 forbids, are refused.
     package static func parse(_ bytes: [UInt8], limits: JSONLimits = .default) throws(JSONError) -> JSON {
         try JSONDocument(bytes, limits: limits).value(at: 0)
     }
 }
 
-/// A recursive descent over the bytes; the depth limit bounds the recursion.
+/// A recursive-descent parser of the bytes; the depth limit bounds the recursion.
 struct JSONParser {
     let bytes: [UInt8]
     let maximumDepth: Int
     var position = 0
     private(set) var nodes: [JSONNode] = []
-    /// The texts that don't stand in the bytes as they are.
+    /// The strings that are stored decoded.
     private(set) var texts: [String] = []
 
     init(bytes: [UInt8], maximumDepth: Int) {
@@ -21,7 +21,7 @@ struct JSONParser {
     }
 
     mutating func parse() throws(JSONError) {
-        // A token has a node for each twenty bytes.
+        // A token has about one node for each twenty bytes.
         nodes.reserveCapacity(8 + bytes.count / 16)
         try value(depth: 0)
         skipWhitespace()
@@ -39,13 +39,13 @@ struct JSONParser {
         }
     }
 
-    /// The next byte without taking it.
+    /// The next byte, without consuming it.
     func peek() throws(JSONError) -> UInt8 {
         guard position < bytes.count else { throw error(.unexpectedEnd) }
         return bytes[position]
     }
 
-    /// Takes the next byte if it is this one.
+    /// Consumes the next byte if it is this one.
     mutating func take(_ character: Unicode.Scalar) -> Bool {
         guard position < bytes.count, bytes[position] == UInt8(ascii: character) else { return false }
         position += 1
@@ -54,7 +54,7 @@ struct JSONParser {
 
     // MARK: Nodes
 
-    /// Adds a node without anything inside it: the bytes from `start` to `end`.
+    /// Adds a node without contents: the bytes from `start` to `end`.
     mutating func add(_ kind: JSONNode.Kind, from start: Int, to end: Int) {
         nodes.append(
             JSONNode(kind: kind, start: UInt32(start), end: UInt32(end), next: UInt32(nodes.count + 1)))
@@ -116,7 +116,7 @@ struct JSONParser {
         } while try !ends(with: "}")
     }
 
-    /// Takes the bracket and adds its node, whose index it returns.
+    /// Consumes the opening bracket, adds its node and returns the node's index.
     private mutating func open(_ kind: JSONNode.Kind, depth: Int) throws(JSONError) -> Int {
         guard depth <= maximumDepth else { throw error(.tooDeep) }
         add(kind, from: position, to: position + 1)
@@ -125,7 +125,7 @@ struct JSONParser {
         return nodes.count - 1
     }
 
-    /// Takes the comma behind an element or the closing bracket.
+    /// Consumes the comma after an element, or the closing bracket. Returns whether it was the bracket.
     private mutating func ends(with bracket: Unicode.Scalar) throws(JSONError) -> Bool {
         skipWhitespace()
         if take(bracket) { return true }

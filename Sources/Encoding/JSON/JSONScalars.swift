@@ -2,7 +2,7 @@
 extension JSONParser {
     private static let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
 
-    /// RFC 8259, 6: no leading zero, a digit on each side of the point and behind the exponent.
+    /// RFC 8259, 6: no leading zero, a digit on each side of the point and in the exponent.
     mutating func number() throws(JSONError) {
         let start = position
         _ = take("-")
@@ -21,7 +21,7 @@ extension JSONParser {
         guard position > start else { throw error(.invalidNumber) }
     }
 
-    /// RFC 8259, 7. The opening quote is next.
+    /// RFC 8259, 7. `position` is at the opening quote.
     mutating func string() throws(JSONError) {
         let start = position + 1
         position = endOfPlainText(from: start)
@@ -34,7 +34,7 @@ extension JSONParser {
         }
     }
 
-    /// The place of the first byte that doesn't stand for itself, or isn't ASCII: looked for in eight bytes at once.
+    /// The position of the first byte that has a special meaning or isn't ASCII. Eight bytes are searched at once.
     private func endOfPlainText(from start: Int) -> Int {
         bytes.span.firstIndex(from: start) { $0.specialJSONBytes } ?? bytes.count
     }
@@ -44,7 +44,7 @@ extension JSONParser {
         return text
     }
 
-    /// The slower way, for escapes and for what isn't ASCII: the bytes before `position` are right already.
+    /// The slower path for escapes and non-ASCII characters; the bytes before `position` are already checked.
     private mutating func otherText(from start: Int) throws(JSONError) {
         var text = Array(bytes[start..<position])
         while true {
@@ -80,7 +80,7 @@ extension JSONParser {
         }
     }
 
-    /// One `\uXXXX`, or two for a surrogate pair; a surrogate alone is no character.
+    /// One `\uXXXX`, or two for a surrogate pair. A lone surrogate is invalid.
     private mutating func unicodeEscape() throws(JSONError) -> Unicode.Scalar {
         let first = try fourHexDigits()
         if let scalar = Unicode.Scalar(first) { return scalar }
@@ -104,8 +104,8 @@ extension JSONParser {
 }
 
 extension UInt64 {
-    /// Has the highest bit set of the first byte that is a control character, `"`, `\` or not ASCII, and perhaps of some
-    /// above it.
+    /// The highest bit is set in the first byte that is a control character, `"`, `\` or not ASCII, and possibly in
+    /// some bytes above it.
     fileprivate var specialJSONBytes: UInt64 {
         bytes(below: 0x20) | bytes(equalTo: UInt8(ascii: "\"")) | bytes(equalTo: UInt8(ascii: "\\"))
             | self & 0x8080_8080_8080_8080

@@ -11,7 +11,7 @@ extension Span where Element == UInt8 {
         return true
     }
 
-    /// Whether both are the same, eight bytes at a time.
+    /// Whether both have the same bytes; compared eight at a time.
     @inlinable
     package func hasSameBytes(as other: borrowing Span<UInt8>) -> Bool {
         guard count == other.count else { return false }
@@ -27,16 +27,16 @@ extension Span where Element == UInt8 {
         return true
     }
 
-    /// Where the byte is first, from `start` on; eight bytes at a time.
+    /// The index of the first such byte from `start` on; searched eight at a time.
     @inlinable
     package func firstIndex(of byte: UInt8, from start: Int = 0) -> Int? {
         firstIndex(from: start) { $0.bytes(equalTo: byte) }
     }
 
-    /// Where the first wanted byte is, from `start` on; eight bytes at a time.
+    /// The index of the first wanted byte from `start` on; searched eight at a time.
     ///
-    /// - Parameter wanted: the highest bit of the first byte of a word that is wanted, and perhaps bits above it; 0 for a
-    ///   word that has none.
+    /// - Parameter wanted: returns a word with the highest bit of the first wanted byte set, and possibly bits above
+    ///   it; 0 if no byte of the word is wanted.
     @inlinable @inline(__always)
     package func firstIndex(from start: Int = 0, where wanted: (_ word: UInt64) -> UInt64) -> Int? {
         var index = start
@@ -45,18 +45,18 @@ extension Span where Element == UInt8 {
             guard places == 0 else { return index + places.trailingZeroBitCount / 8 }
             index += 8
         }
-        // The byte itself eight times.
+        // Eight copies of the byte.
         while index < count, wanted(0x0101_0101_0101_0101 &* UInt64(self[index])) == 0 { index += 1 }
         return index < count ? index : nil
     }
 
-    /// The eight bytes from `index` on, the first of them lowest.
+    /// The eight bytes from `index` on, the first of them in the lowest bits.
     @inlinable @inline(__always)
     package func word(at index: Int) -> UInt64 {
         UInt64(littleEndian: unsafe bytes.unsafeLoadUnaligned(fromByteOffset: index, as: UInt64.self))
     }
 
-    /// How many spaces and tabs the bytes begin with.
+    /// The number of leading spaces and tabs.
     @inlinable
     package var leadingSpaces: Int {
         var index = 0
@@ -64,7 +64,7 @@ extension Span where Element == UInt8 {
         return index
     }
 
-    /// Whether the bytes from `start` on begin with `other`, which is in lower case, when ASCII case is ignored.
+    /// Whether the bytes from `start` on begin with `other`, which must be in lower case. ASCII case is ignored.
     @inlinable
     package func matchesIgnoringCase(_ other: borrowing Span<UInt8>, at start: Int = 0) -> Bool {
         guard start >= 0, count - start >= other.count else { return false }
@@ -78,15 +78,15 @@ extension Span where Element == UInt8 {
 }
 
 extension UInt64 {
-    /// Has the highest bit set of each byte of this value, and perhaps of some above the first such byte: subtracting
-    /// borrows only from the byte above one that is zero (Warren, Hacker's Delight, 6-1).
+    /// The highest bit is set in each byte of this value, and possibly in some bytes above the first such byte: the
+    /// subtraction borrows only from the byte above a zero byte (Warren, Hacker's Delight, 6-1).
     @inlinable @inline(__always)
     package func bytes(equalTo byte: UInt8) -> UInt64 {
         let difference = self ^ 0x0101_0101_0101_0101 &* UInt64(byte)
         return (difference &- 0x0101_0101_0101_0101) & ~difference & 0x8080_8080_8080_8080
     }
 
-    /// The same for bytes that are less than this one, which is at most 0x80.
+    /// The same for bytes below this one, which is at most 0x80.
     @inlinable @inline(__always)
     package func bytes(below byte: UInt8) -> UInt64 {
         (self &- 0x0101_0101_0101_0101 &* UInt64(byte)) & ~self & 0x8080_8080_8080_8080

@@ -21,7 +21,7 @@ package struct ExactText: Hashable, Comparable, Sendable {
     package func hash(into hasher: inout Hasher) {
         let bytes = text.utf8.span
         unsafe bytes.withUnsafeBytes { unsafe hasher.combine(bytes: $0) }
-        // So that two texts after each other are not another two.
+        // Distinguishes two texts from two others with the same concatenation.
         hasher.combine(0xFF as UInt8)
     }
 }

@@ -1,23 +1,23 @@
 extension OutputSpan<UInt8> {
-    /// Appends `text`, for which there must be room.
+    /// Appends `text`. There must be room for it.
     @inlinable
     package mutating func append(_ text: StaticString) {
         unsafe append(UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
     }
 
-    /// Appends `bytes`, for which there must be room.
+    /// Appends `bytes`. There must be room for them.
     @inlinable
     package mutating func append(_ bytes: borrowing Span<UInt8>) {
         unsafe bytes.withUnsafeBytes { unsafe append($0) }
     }
 
-    /// Appends the eight bytes of `number`, the highest first.
+    /// Appends the eight bytes of `number`, the most significant first.
     @inlinable
     package mutating func append(bigEndian number: UInt64) {
         unsafe withUnsafeBytes(of: number.bigEndian) { unsafe append($0) }
     }
 
-    /// Appends `number` as 16 lower-case hexadecimal digits, eight at a time: every request has 55.
+    /// Appends `number` as 16 lower-case hexadecimal digits, eight at a time: every request has a `traceparent`.
     @inlinable @inline(__always)
     package mutating func append(hexadecimal number: UInt64) {
         append(bigEndian: Self.digits(UInt32(truncatingIfNeeded: number >> 32)))

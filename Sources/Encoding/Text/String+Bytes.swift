@@ -1,5 +1,5 @@
 extension String {
-    /// Whether both are the same UTF-8 bytes; `==` on strings is Unicode's canonical equivalence.
+    /// Whether both have the same UTF-8 bytes; `==` on strings compares by canonical equivalence.
     @inlinable
     package func hasSameBytes(as other: String) -> Bool {
         utf8.span.hasSameBytes(as: other.utf8.span)
@@ -23,7 +23,7 @@ extension String {
         utf8.span.matches(suffix.utf8.span, at: utf8.count - suffix.utf8.count)
     }
 
-    /// Whether the bytes of `part`, which is not empty, are anywhere in the text's.
+    /// Whether the text's bytes contain those of `part`.
     package func holds(_ part: String) -> Bool {
         let (bytes, part) = (utf8.span, part.utf8.span)
         guard part.count > 0 else { return true }
@@ -44,28 +44,28 @@ extension String {
 
     /// The text in lower case, for names that are the same in any case.
     ///
-    /// Linear: scalar by scalar (Unicode 3.13, R2), unlike everything that compares. Text that is not ASCII takes about
-    /// 50 ns for each scalar, so nothing longer than a name belongs here.
+    /// Linear: scalar by scalar (Unicode 3.13, R2), unlike comparisons. Text that is not ASCII takes about 50 ns for
+    /// each scalar, so do not use this for anything longer than a name.
     package var foldedCase: String { utf8.allSatisfy { $0 < 0x80 } ? asciiLowercased : lowercased() }
 
-    /// The beginning of the text that has at most so many bytes; no scalar is cut in two.
+    /// The longest prefix of the text with at most `limit` bytes; no scalar is split.
     package func cut(toBytes limit: Int) -> String {
         guard utf8.count > limit else { return self }
         var end = utf8.index(utf8.startIndex, offsetBy: max(0, limit))
-        // The bytes 10xxxxxx go on with a scalar (RFC 3629, section 3).
+        // The bytes 10xxxxxx continue a scalar (RFC 3629, section 3).
         while utf8[end] & 0b1100_0000 == 0b1000_0000 { end = utf8.index(before: end) }
         return String(decoding: utf8[..<end], as: UTF8.self)
     }
 }
 
 extension String? {
-    /// Whether there is text, and it has these UTF-8 bytes.
+    /// Whether there is a text with these UTF-8 bytes.
     package func hasSameBytes(as other: String) -> Bool { map { $0.hasSameBytes(as: other) } ?? false }
 }
 
 extension RawRepresentable<String> where Self: CaseIterable {
-    /// The case that has exactly these bytes for its raw value; nil if there is none. `init(rawValue:)` compares by
-    /// canonical equivalence.
+    /// The case whose raw value has exactly these bytes; nil if there is none. `init(rawValue:)` compares by canonical
+    /// equivalence.
     @inlinable
     package init?(exactly text: String) {
         guard let found = Self.allCases.first(where: { $0.rawValue.hasSameBytes(as: text) }) else { return nil }
@@ -73,7 +73,7 @@ extension RawRepresentable<String> where Self: CaseIterable {
     }
 }
 
-/// Compares a text of a type by its bytes where the compiler derives the type's `==` and `hash(into:)`.
+/// Makes a compiler-derived `==` and `hash(into:)` use the bytes of a text.
 @propertyWrapper
 package struct Exact<Value: ExactlyComparable>: Hashable, Sendable {
     package var wrappedValue: Value
@@ -84,7 +84,7 @@ package struct Exact<Value: ExactlyComparable>: Hashable, Sendable {
     package func hash(into hasher: inout Hasher) { hasher.combine(wrappedValue.exact) }
 }
 
-/// Text, or what holds text, that ``Exact`` compares.
+/// A text or a container of texts that ``Exact`` compares.
 package protocol ExactlyComparable: Sendable {
     associatedtype ExactForm: Hashable
     var exact: ExactForm { get }

@@ -1,6 +1,6 @@
 extension String {
-    /// The text for people, with U+FFFD in place of each character that could move the cursor or change the direction of
-    /// text.
+    /// The text for display, with U+FFFD in place of each character that could move the cursor or change the direction
+    /// of text.
     package var visible: String {
         var shown = String.UnicodeScalarView()
         for scalar in unicodeScalars {

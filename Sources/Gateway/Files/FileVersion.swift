@@ -1,9 +1,9 @@
 internal import Glibc
 
-/// A file's state, by which it is told apart from another one without reading it. Links are followed: a mounted secret is
+/// The state of a file that reveals a change without reading the file. Symbolic links are followed: mounted secrets are
 /// replaced by a link to another directory.
 enum FileVersion: Hashable, Sendable {
-    /// There is none, or it cannot be looked at.
+    /// The file does not exist or cannot be accessed.
     case absent
     case present(device: UInt64, inode: UInt64, size: Int64, modified: [Int], changed: [Int])
 

@@ -1,14 +1,14 @@
 internal import SettingsReader
 
-/// Finds files that have changed, by looking at them again and again.
+/// Finds changed files by polling.
 ///
-/// A group of files is due when it is the same at two looks in a row and another one than was last judged: whoever
-/// writes a file, or one file after the other, is not interrupted.
+/// A group of files is due when it is the same at two consecutive checks and differs from the version that was
+/// processed last. A writer of one or several files is therefore not interrupted.
 struct FileWatch {
     private var seen: [String: FileVersion] = [:]
     private var judged: [String: FileVersion] = [:]
 
-    /// The groups that are due, which count as judged from now on.
+    /// Returns the groups that are due, and marks them as processed.
     mutating func due(
         _ groups: [NamedFiles.Group], version: (_ path: String) -> FileVersion
     ) -> [NamedFiles.Group] {
@@ -26,7 +26,7 @@ struct FileWatch {
         }
     }
 
-    /// Makes the group due again, though its files stay as they are.
+    /// Makes the group due again even if its files do not change.
     mutating func forget(_ group: NamedFiles.Group) {
         for path in group.paths { judged[path] = nil }
     }

@@ -5,13 +5,13 @@ internal import Logging
 internal import Settings
 internal import SettingsReader
 
-/// Certificates, keys, key sets and secrets follow the files that the settings name, without a reload.
+/// Certificates, keys, key sets and secrets are updated from their files without a reload.
 extension RunningGateway {
-    /// How often the files are looked at. Two looks find a change that has come to rest.
+    /// The time between checks of the files. A change is used after two checks that find the same version.
     static let timeBetweenLooks = Duration.seconds(1)
 
-    /// Looks at the files that the settings name, and uses what has changed. A group of files that cannot be used is
-    /// kept out as a whole, for itself. The settings file is not read again.
+    /// Checks the files that the settings name, and uses the changed ones. A group of files that cannot be used is
+    /// rejected as a whole, independently of other groups. The settings file is not read again.
     func followFiles() async {
         guard !isDraining else { return }
         let due = fileWatch.due(snapshot.settings.files.groups) { FileVersion(of: $0) }
@@ -21,7 +21,7 @@ extension RunningGateway {
         status.filesKeptOut(filesKeptOut.reported, refused: news.count)
     }
 
-    /// The files belong to other settings than before.
+    /// Resets the file watch after the settings have changed.
     func watchFilesAnew() {
         fileWatch = FileWatch()
         filesKeptOut.removeAll()
@@ -45,8 +45,10 @@ extension RunningGateway {
         if !usable.isEmpty { await use(usable, by: settings) }
     }
 
-    /// - Returns: nil where the files hold what they did before.
-    /// - Throws: what is wrong with the contents, or why they cannot be used without a restart.
+    /// Returns the settings with the group's new contents.
+    ///
+    /// - Returns: nil if the contents have not changed.
+    /// - Throws: an error if the contents are invalid or can be used only after a restart.
     private func settings(_ settings: GatewaySettings, with group: NamedFiles.Group) throws -> GatewaySettings? {
         var changed: [String: Result<Secret, FileReadFailure>] = [:]
         for path in group.paths {
@@ -73,7 +75,7 @@ extension RunningGateway {
         } catch is Draining {
             return
         } catch {
-            // It may be something else that passes, such as a database that is away.
+            // The cause may be temporary, such as an unreachable database.
             for group in groups {
                 filesKeptOut.keepOut(group, ReloadErrors.lines(of: error))
                 fileWatch.forget(group)

@@ -1,18 +1,18 @@
 internal import Admin
 
-/// The tasks of the services that run beside requests, one for each service.
+/// The tasks of the background services, one for each service.
 struct BackgroundWork {
     private struct Entry {
-        /// Retained, so that no other object can have its identity meanwhile.
+        /// Retained, so that no other object gets its identity meanwhile.
         let service: any BackgroundService
         let task: Task<Void, Never>
     }
 
     private var running: [ObjectIdentifier: Entry] = [:]
-    /// Ends when all services that were cancelled until now have ended; nil if there were none.
+    /// A task that ends when all services cancelled so far have ended; nil if there were none.
     private(set) var ending: Task<Void, Never>?
 
-    /// Begins the services that do not run yet, in their order.
+    /// Starts the services that do not run yet, in the given order.
     mutating func begin(_ services: [any BackgroundService]) {
         for service in services where running[ObjectIdentifier(service)] == nil {
             running[ObjectIdentifier(service)] = Entry(service: service, task: Task { await service.run() })
@@ -25,7 +25,7 @@ struct BackgroundWork {
         end { !remaining.contains(ObjectIdentifier($0)) }
     }
 
-    /// Cancels the services that meet a condition; by default all.
+    /// Cancels the services that satisfy a condition; by default all.
     ///
     /// - Returns: their tasks.
     @discardableResult

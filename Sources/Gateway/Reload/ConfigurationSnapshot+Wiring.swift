@@ -9,7 +9,7 @@ internal import Store
 internal import Telemetry
 
 extension ConfigurationSnapshot {
-    /// The TLS contexts in use, with their parameters, for the next snapshot.
+    /// The TLS contexts in use with their parameters, for reuse by the next snapshot.
     var knownTLS: [(TLSParameters, ListenerTLS)] {
         zip(settings.allListeners, listeners.all).compactMap { configured, bound in
             guard let parameters = Wiring.parameters(configured, obtained), let tls = bound.tls else { return nil }
@@ -17,10 +17,10 @@ extension ConfigurationSnapshot {
         }
     }
 
-    /// Hands the settings to the services that were taken over from the previous snapshot. Services that the settings
-    /// have made need nothing else.
+    /// Applies the settings to the services that were taken over from the previous snapshot. New services already have
+    /// them.
     ///
-    /// All of it holds when this returns: of two reloads the later one's settings stay.
+    /// Everything is applied on return, so the settings of the later of two reloads always remain.
     func applySettings() {
         for (service, policy) in zip(plan.keyServices, Wiring.keySetPolicies(settings)) { service.adopt(policy) }
         if let schedule = RotationSchedule.assertionKeys(settings) { plan.assertionKeys?.adopt(schedule) }

@@ -1,12 +1,12 @@
 internal import Settings
 
-/// Which addresses stay, come and go when listeners are configured anew. Numbers are positions in the two lists.
+/// The kept, new and removed addresses when the listeners change. Numbers are indices into the two lists.
 struct ListenerChanges: Equatable {
-    /// For each address of the new list the old one that it is, if any.
+    /// For each new address, the index of the same address in the old list; nil if it is new.
     var known: [Int?] = []
     var removed: [Int] = []
 
-    /// Addresses with port 0 are told apart by their order.
+    /// Addresses with port 0 are matched in their order.
     init(from old: [HostAndPort], to new: [HostAndPort]) {
         var left = Array(old.indices)
         for address in new {

@@ -1,7 +1,7 @@
 internal import Settings
 internal import SettingsReader
 
-/// Why settings that are good in themselves cannot be used here and now, each reason with its place in the file.
+/// The errors that prevent valid settings from being used by this process, each with its place in the file.
 struct ReloadErrors: Error, CustomStringConvertible {
     let errors: [SettingsError]
 

@@ -10,10 +10,10 @@ internal import Upstream
 
 /// The changes of a reload by name, for the log.
 struct ReloadSummary: Equatable {
-    /// Entries of one kind with their names, in the order of the settings.
+    /// The entries of one kind by name, in the order of the settings.
     typealias Named<Value> = [(name: String, value: Value)]
 
-    /// One kind of entries.
+    /// The changes of one kind of entries.
     struct Part: Equatable {
         var added: [String] = []
         var removed: [String] = []
@@ -35,7 +35,7 @@ struct ReloadSummary: Equatable {
 
         var isEmpty: Bool { added.isEmpty && removed.isEmpty && changed.isEmpty }
 
-        /// `+new -gone ~changed`; empty when nothing is different.
+        /// The changes as `+added -removed ~changed`; empty if there are none.
         var description: String {
             (added.map { "+\($0)" } + removed.map { "-\($0)" } + changed.map { "~\($0)" }).joined(separator: " ")
         }
@@ -45,11 +45,11 @@ struct ReloadSummary: Equatable {
     var issuers: Part
     var upstreams: Part
     var routes: Part
-    /// Whole sections of which anything has changed.
+    /// The sections with at least one changed value.
     var settings: Part
-    /// By the key paths that name them, whether they stand in the file, in the environment or in files of their own.
+    /// The changed secrets by key path, whether they are in the settings file, the environment or files of their own.
     var secrets: Part
-    /// Each single value that is another one, as ``ValueChange`` writes it.
+    /// Each changed value, as ``ValueChange`` writes it.
     var differences: [String]
 
     init(from old: ConfigurationSnapshot, to new: ConfigurationSnapshot) {
@@ -63,7 +63,7 @@ struct ReloadSummary: Equatable {
         differences = ValueChange.lines(changes)
     }
 
-    /// Only what there is to say.
+    /// The non-empty parts.
     var lines: [(name: String, change: String)] {
         let parts = [
             ("listeners", listeners), ("issuers", issuers), ("upstreams", upstreams), ("routes", routes),
@@ -82,7 +82,7 @@ struct ReloadSummary: Equatable {
         "audit", "user_sync", "limits", "drain_timeout", "logging", "tracing",
     ]
 
-    /// The sections with a changed value. A secret that is only another one is reported by ``secrets``.
+    /// The sections with a changed value. A value that stays a secret is reported only by ``secrets``.
     static func sections(_ changes: [ValueChange]) -> [String] {
         let changed = Set(changes.filter { !$0.isOtherSecret }.map(\.section))
         return otherSections.filter(changed.contains)

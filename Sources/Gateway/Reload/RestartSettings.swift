@@ -2,9 +2,9 @@ internal import NIOCore
 internal import Settings
 internal import SettingsReader
 
-/// The settings that hold for the life of a process.
+/// The settings that can be changed only by a restart.
 enum RestartSettings {
-    /// A fault for each that differs, by line; none when nothing stands against a reload.
+    /// Returns an error for each of these settings that differs, by line; empty if a reload is possible.
     static func changes(
         from old: GatewaySettings, to new: GatewaySettings, cores: Int = System.coreCount
     ) -> [SettingsError] {
@@ -13,7 +13,8 @@ enum RestartSettings {
             ("admin.address", "\(old.adminAddress)", "\(new.adminAddress)"),
             ("state_directory", old.stateDirectory, new.stateDirectory),
         ]
-        // Old revocations are let count while the database is away, and without it a restart fails.
+        // The handling of stale revocations may change at a reload: it matters while the database is unreachable, and
+        // then a restart fails.
         var state = new.state
         if let old = old.state { state?.postgres.staleRevocations = old.postgres.staleRevocations }
         let changed = old.state == state ? [] : [new.error(of: "state", "a change takes a restart")]
@@ -24,7 +25,7 @@ enum RestartSettings {
             }).sorted { $0.line < $1.line }
     }
 
-    /// How many event loops there are to be.
+    /// The number of event loops.
     static func loops(_ settings: GatewaySettings, _ cores: Int = System.coreCount) -> Int {
         settings.threads > 0 ? settings.threads : cores
     }

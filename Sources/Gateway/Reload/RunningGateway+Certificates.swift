@@ -2,7 +2,7 @@ internal import ACME
 internal import Admin
 internal import Logging
 
-/// Certificates that were obtained while the gateway runs are served from then on, without a reload.
+/// Certificates that are obtained at run time are used without a reload.
 extension RunningGateway {
     func followCertificates() async {
         guard !isDraining, let service = snapshot.certificateService, service.certificates != snapshot.obtained else {
@@ -17,7 +17,7 @@ extension RunningGateway {
         } catch is Draining {
             return
         } catch {
-            // The next look tries again: it may be something that passes, such as a database that is away.
+            // The next check tries again: the cause may be temporary, such as an unreachable database.
             logger.error("obtained certificates not used", metadata: ["error": "\(error)"])
         }
     }

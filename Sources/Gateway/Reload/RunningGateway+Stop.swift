@@ -10,9 +10,9 @@ internal import Settings
 internal import Store
 internal import Telemetry
 
-/// Draining and ending: of the whole gateway, or of a listener that was taken out.
+/// Draining and closing of the whole gateway or of a removed listener.
 extension RunningGateway {
-    /// Lets a listener that was taken out finish what it has.
+    /// Lets a removed listener finish its requests.
     func leave(_ listener: HTTPListener, grace: TimeAmount) {
         let id = ObjectIdentifier(listener)
         let drain = Task {
@@ -22,7 +22,7 @@ extension RunningGateway {
         leaving[id] = (listener, drain)
     }
 
-    /// Takes nothing new and lets what is in flight finish: requests, and calls whose client has gone.
+    /// Stops accepting work and finishes the requests in flight, including calls whose clients have disconnected.
     func drain() async {
         isDraining = true
         status.beginDraining()
@@ -30,24 +30,26 @@ extension RunningGateway {
         let deadline = ContinuousClock.now + snapshot.settings.drainTimeout
         let grace = TimeAmount(snapshot.settings.drainTimeout)
         countLastSteps()
-        // Before the listeners that respond to challenges: a cancelled order stores no failure, one that fails does.
+        // Cancelled before the listeners that answer challenges close: a cancelled order stores no failure, but a
+        // failed one does.
         background.end { $0 is CertificateService }
         await withTaskGroup(of: Void.self) { tasks in
             for listener in listeners { tasks.addTask { await listener.drain(grace: grace) } }
             for (listener, drain) in leaving.values {
-                // The time that it was given may have been longer than the one in use.
+                // Its grace period may be longer than the current one.
                 listener.closeAll(after: grace)
                 tasks.addTask { await drain.value }
             }
         }
         let calls = maker.callsUnderWay
-        // The second time for changes that operators have asked for meanwhile.
+        // Waited for twice: operators can request changes until the admin listener is closed.
         await calls.wait(until: deadline)
         await admin.drain(grace: .zero)
         await calls.wait(until: deadline)
     }
 
-    /// Ends the services that end sign-ins at Cognito. The step that each is at counts as a call.
+    /// Cancels the services that end sign-ins at Cognito. Their current steps count as calls, so that the drain waits
+    /// for them.
     private func countLastSteps() {
         background.end { $0 is LeftOverSessions || $0 is UnredeemedCodes }
         guard let ending = background.ending else { return }
@@ -59,10 +61,10 @@ extension RunningGateway {
         }
     }
 
-    /// Ends what is left after ``drain()``, a reload that is under way included.
+    /// Ends everything that remains after ``drain()``, including a reload in progress.
     func close() async {
         await maker.directory.handOverSpans()
-        // The last spans are sent while there are connections for them.
+        // The last spans are sent while connections are still possible.
         for last in background.end(where: { $0 is TraceService }) { await last.value }
         background.end()
         await maker.directory.close()
@@ -72,15 +74,16 @@ extension RunningGateway {
         snapshot.accountServices?.auditLog.shutdown()
     }
 
-    /// Whoever is still without an answer has asked for longer than the drain lasted.
+    /// Records the regular end of the process. Requests that are still unanswered took longer than the drain.
     ///
-    /// - Parameter hasServed: otherwise others may be using the state, and nothing is said of it.
+    /// - Parameter hasServed: whether the gateway has served. If false, another process may be using the state, and no
+    ///   end is recorded in it.
     func noteEnd(hasServed: Bool) async {
         do {
             try await snapshot.replicas?.end()
-            if hasServed { try await snapshot.store?.endInGoodOrder(now: WallClock.seconds()) }
+            if hasServed { try await snapshot.store?.recordCleanShutdown(now: WallClock.seconds()) }
         } catch {
-            // The next start takes it for a kill, which costs nobody anything.
+            // The next start treats the end as a kill, which has no effect on clients.
             logger.warning("the end of the process is not recorded", metadata: ["error": "\(error)"])
         }
     }

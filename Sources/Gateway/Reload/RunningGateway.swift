@@ -14,37 +14,37 @@ internal import Sockets
 internal import Store
 internal import Telemetry
 
-/// The gateway while it runs: its addresses, the snapshot in use, and the change to the next one.
+/// The running gateway: its listeners, the current configuration snapshot, and the change to the next one.
 actor RunningGateway {
     private let addresses: ListenerAddresses
     let maker: SnapshotMaker
     let status: GatewayStatus
     let logs: GatewayLogs
-    /// The process's, by which settings are read.
+    /// The environment variables with which settings are read.
     let environment: [String: String]
     private(set) var snapshot: ConfigurationSnapshot
-    /// In the order of the snapshot's settings.
+    /// The client listeners, in the order of the snapshot's settings.
     private(set) var listeners: [HTTPListener]
     let admin: HTTPListener
     var background = BackgroundWork()
     private let logWatch: LogWatch
     private let history: MetricsHistory
-    /// The listeners that were taken out and still have connections, each with its drain.
+    /// The removed listeners that still have connections, each with its drain.
     var leaving: [ObjectIdentifier: (listener: HTTPListener, drain: Task<Void, Never>)] = [:]
     var isDraining = false
     var fileWatch = FileWatch()
-    var filesKeptOut = FilesKeptOut()
+    var filesKeptOut = RejectedFiles()
 
     var logger: Logger { logs.logger }
 
-    /// Where clients and the admin listener are bound.
+    /// The bound addresses of the client listeners and of the admin listener.
     var localAddresses: (listeners: [SocketAddress], admin: SocketAddress?) {
         (listeners.compactMap(\.localAddress), admin.localAddress)
     }
 
     // MARK: Start
 
-    /// Binds every address and begins to serve. If that fails, everything already begun is ended.
+    /// Binds every address and starts to serve. If that fails, everything already started is stopped.
     static func start(
         _ settings: GatewaySettings, on group: SocketEventLoopGroup, logs: GatewayLogs,
         tracing: CurrentTracing, reloads: ReloadRequests, environment: [String: String]
@@ -119,24 +119,26 @@ actor RunningGateway {
         background.begin(services(of: snapshot))
     }
 
-    /// The others know of this gateway, and windows that killed ones have left open are open, before anything is served.
+    /// Registers this gateway with the others that share the database, and reopens the retry windows of killed
+    /// gateways, before anything is served.
     private func beginReplica() async throws {
         guard let replicas = snapshot.replicas else { return }
         do {
             try await replicas.begin()
-            // From now on the others wait for this gateway; what they revoked before is read here.
+            // From now on the other gateways wait for this one to confirm revocations; earlier revocations are read
+            // here.
             try await snapshot.plan.revocations?.follow()
         } catch {
             throw StartupError(description: "this gateway cannot be listed with the others: \(error)")
         }
     }
 
-    /// All services that run beside requests, those that no reload touches included.
+    /// All background services, including those that no reload changes.
     private func services(of snapshot: ConfigurationSnapshot) -> [any BackgroundService] {
         snapshot.services + [logWatch, history]
     }
 
-    /// Of what works, and should not stay as it is.
+    /// Logs warnings about configurations that work but should be corrected.
     func warn() {
         for warning in snapshot.settings.plainPasswords {
             logger.warning(
@@ -155,7 +157,7 @@ actor RunningGateway {
         }
     }
 
-    /// Returns when it has been ready once, or the task is cancelled.
+    /// Logs when the gateway is ready for the first time. Returns then, or when the task is cancelled.
     nonisolated func reportReadiness(since began: ContinuousClock.Instant) async {
         let notice = ReadinessLog(elapsed: { ContinuousClock.now - began }, logger: logs.logger) { [status] in
             (status.readiness, status.issuersWithoutKeys)
@@ -190,26 +192,27 @@ actor RunningGateway {
 
     private static func close(_ curls: [NIOLoopBound<CurlLoop>]) async {
         for curl in curls {
-            // Fails only when the loop is gone, and libcurl's part with it.
+            // Throws only when the loop has shut down, and libcurl's part with it.
             try? await curl.eventLoop.submit { curl.value.close() }.get()
         }
     }
 
     // MARK: Reload
 
-    /// Lets what `load` reads take over as a whole, or leaves everything as it is and logs why.
+    /// Applies the settings that `load` returns, or logs why they cannot be used and changes nothing.
     ///
-    /// Log files are opened anew whatever comes of it: whoever rotates them has moved them away.
+    /// Log files are reopened in any case, because log rotation may have moved them.
     func reload(_ load: @Sendable () throws -> GatewaySettings) async -> ReloadOutcome {
         for error in logs.reopen() { logger.error("log file not reopened", metadata: ["fault": "\(error)"]) }
         guard !isDraining else { return .stopping }
-        let work = WorkUnderWay.begin("reload")
-        defer { WorkUnderWay.end(work) }
+        let work = WorkInProgress.begin("reload")
+        defer { WorkInProgress.end(work) }
         do {
             logger.debug("reload: reading the configuration")
             let settings = try load()
             let changes = try await takeOver(settings)
-            // A changed file or a new certificate takes over settings too, and leaves an operator's level as it is.
+            // Only a reload resets the log level. A changed file or a new certificate also calls `takeOver`, but keeps
+            // the level that an operator has set.
             logs.resetLevel(settings.logging)
             watchFilesAnew()
             for change in changes.differences { logger.info("configuration change", metadata: ["change": "\(change)"]) }
@@ -231,10 +234,10 @@ actor RunningGateway {
         }
     }
 
-    /// The gateway was told to stop while a reload was under way.
+    /// Thrown if the gateway is stopped during a reload.
     struct Draining: Error {}
 
-    /// All that can fail comes first and touches nothing that serves.
+    /// Applies new settings. Everything that can fail runs first and does not affect the running service.
     func takeOver(_ settings: GatewaySettings) async throws -> ReloadSummary {
         let fixed = RestartSettings.changes(from: snapshot.settings, to: settings)
         guard fixed.isEmpty else { throw ReloadErrors(fixed) }
@@ -260,15 +263,15 @@ actor RunningGateway {
         let summary = ReloadSummary(from: snapshot, to: next)
         for installed in commit(next, changes, bound) { try await installed.get() }
         logger.debug("reload: every event loop uses it")
-        // Only now: until an event loop serves by the new plan, it may still hand its spans to the service before.
+        // Cancelled only now: until an event loop uses the new plan, it may still pass spans to the previous service.
         background.end(except: services(of: next))
         return summary
     }
 
-    /// Fetches the key sets of new issuers, all at once: no request is to meet an empty one because of the reload, nor
-    /// the gateway to be unready for it.
+    /// Fetches the key sets of new issuers concurrently, so that no request meets an empty key set, and the gateway
+    /// does not become unready, because of the reload.
     ///
-    /// - Returns: a fault for each that cannot be had.
+    /// - Returns: an error for each key set that cannot be fetched.
     private func prepareKeySets(_ next: ConfigurationSnapshot) async -> [SettingsError] {
         let known = snapshot.plan.keyServices
         let new = next.plan.keyServices.filter { service in !known.contains { $0 === service } }
@@ -283,7 +286,7 @@ actor RunningGateway {
         }
     }
 
-    /// The change itself: nothing in it waits, so that nothing comes between.
+    /// Switches to the next snapshot. It has no suspension point, so no other work can interleave.
     private func commit(
         _ next: ConfigurationSnapshot, _ changes: ListenerChanges, _ bound: [Int: HTTPListener]
     ) -> [EventLoopFuture<Void>] {

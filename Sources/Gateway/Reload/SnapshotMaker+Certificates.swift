@@ -9,23 +9,23 @@ internal import Settings
 internal import SettingsReader
 internal import Store
 
-/// The certificates that are obtained from a directory.
+/// The certificates that are obtained by ACME.
 extension SnapshotMaker {
-    /// Has read what is stored: a start with a certificate serves it at once.
+    /// Returns the ACME service after it has read the stored certificates, so that a start serves them at once.
     ///
-    /// - Returns: nil where no listener wants any.
+    /// - Returns: nil if ACME is not configured.
     func certificateService(
         _ settings: GatewaySettings, _ store: (any StateStore)?, after previous: ConfigurationSnapshot?
     ) async throws -> CertificateService? {
         guard let acme = settings.acme else { return nil }
-        let order = CertificateOrder(acme, settings)
-        if let known = previous?.certificateService, known.order == order, previous?.settings.acme == acme {
+        let certificates = CertificateSettings(acme, settings)
+        if let known = previous?.certificateService, known.settings == certificates, previous?.settings.acme == acme {
             return known
         }
         let fetcher = try await fetcher(
             plain: false, access: CurlAccess(certificateAuthorities: acme.authorities))
         let service = CertificateService(
-            order, storage: try Self.storage(settings, store),
+            certificates, storage: try Self.storage(settings, store),
             fetcher: TracedFetcher(LoggedFetcher(fetcher, logger), name: "ACME", tracing: tracing), logger: logger,
             now: { WallClock.seconds() },
             canServe: { chain, key in
@@ -59,7 +59,7 @@ extension SnapshotMaker {
     }
 }
 
-extension CertificateOrder {
+extension CertificateSettings {
     fileprivate init(_ acme: ACMESettings, _ settings: GatewaySettings) {
         var names: [String] = []
         for name in settings.listeners.compactMap(\.tls).flatMap(\.names) where !names.contains(name) {

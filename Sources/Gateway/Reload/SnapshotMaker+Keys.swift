@@ -9,11 +9,12 @@ internal import Proxy
 internal import Settings
 internal import Store
 
-/// The keys of issuers, and the gateway's own.
+/// The keys of issuers and the gateway's own keys.
 extension SnapshotMaker {
     // MARK: Keys of the gateway's own
 
-    /// The service from before has read its keys again by then: a rotation by command is followed at once.
+    /// Returns the assertion key service; nil if assertions are off. An existing service reads its keys again, so that
+    /// a rotation by command takes effect at once.
     func assertionKeys(
         _ settings: GatewaySettings, _ rings: KeyRings, _ clock: (any RecordClock)?,
         after previous: ConfigurationSnapshot?
@@ -28,7 +29,7 @@ extension SnapshotMaker {
         return service
     }
 
-    /// As ``assertionKeys(_:_:_:after:)``.
+    /// Returns the session key service, as ``assertionKeys(_:_:_:after:)``.
     func sessionKeys(
         _ settings: GatewaySettings, _ rings: KeyRings, _ clock: (any RecordClock)?,
         after previous: ConfigurationSnapshot?
@@ -47,8 +48,8 @@ extension SnapshotMaker {
         return service
     }
 
-    /// Keys that are held already stay in use while the database is away: the settings may be what an operator changes
-    /// then.
+    /// Reads keys. Loaded keys stay in use while the database is unreachable, because an operator may need this reload
+    /// just then.
     func readKeys(areHeld: Bool, _ read: () async throws -> Void) async throws {
         do {
             try await read()
@@ -57,8 +58,8 @@ extension SnapshotMaker {
         }
     }
 
-    /// Seconds since 1970. A clock that is wrong for a while must not have keys removed that are still needed: where
-    /// there are records, their clock counts.
+    /// The time for key rotation, in seconds since 1970. With a store, its clock is used, so that a temporarily wrong
+    /// system clock does not remove keys that are still needed.
     static func rotationTime(_ clock: (any RecordClock)?) -> @Sendable () -> Int64 {
         { [clock] in
             let now = WallClock.seconds()
@@ -78,7 +79,7 @@ extension SnapshotMaker {
             let namesake = previous?.plan.keyServices.first { $0.issuer.name == issuer.name }
             let configured = settings.issuers[index]
             let wasConfigured = previous?.settings.issuers.first { $0.name == issuer.name }
-            // The key service does not depend on the verifier's other rules.
+            // The key service does not depend on the issuer's other rules.
             if let namesake, namesake.issuer.issuer == issuer.issuer, namesake.issuer.keySource == issuer.keySource,
                 namesake.issuer.algorithms == issuer.algorithms, wasConfigured?.mayFetchAs(configured) == true
             {
@@ -108,7 +109,7 @@ extension SnapshotMaker {
 }
 
 extension IssuerSettings {
-    /// Whether keys come from the same places for both.
+    /// Whether both may fetch keys under the same restrictions.
     fileprivate func mayFetchAs(_ other: IssuerSettings) -> Bool {
         allowsPlainText == other.allowsPlainText && allowsPrivateAddresses == other.allowsPrivateAddresses
     }

@@ -11,7 +11,7 @@ internal import Settings
 internal import Store
 internal import Telemetry
 
-/// Accounts, and sessions of the gateway's own.
+/// Account endpoints and the gateway's own sessions.
 extension SnapshotMaker {
     // MARK: Sessions of the gateway's own
 
@@ -77,7 +77,8 @@ extension SnapshotMaker {
             after: previous?.plan.accounts ?? [])
     }
 
-    /// Judges by the issuer's keys and rules. It goes on through a reload that changes neither them nor the pool.
+    /// Returns the check of a pool's tokens with the issuer's keys and rules. The previous check is kept if neither
+    /// these nor the pool have changed.
     private func tokenCheck(
         of pool: CognitoSettings, _ settings: GatewaySettings, _ keyServices: [KeySetService],
         after previous: ConfigurationSnapshot?
@@ -98,7 +99,7 @@ extension SnapshotMaker {
         let verifier = FetchingVerifier(
             TokenVerifier(issuers: [issuer], maximumTokenBytes: settings.limits.tokenBytes), services: [keys])
         return SignInTokenCheck(issuer: issuer.name, clientID: pool.signIn.clientID, logger: logger) { token in
-            // Apps call with access tokens; the account endpoints take no others.
+            // Apps authenticate with access tokens; the account endpoints accept no others.
             let finding = await verifier.examine(
                 token.expose(), accepting: TokenAcceptance(tokenUses: [.access]), now: WallClock.seconds())
             return switch finding {
@@ -109,7 +110,7 @@ extension SnapshotMaker {
         }
     }
 
-    /// Reads the attributes of users; nil where none are wanted.
+    /// Returns the service that reads user attributes; nil if none are configured.
     func userAttributes(
         _ settings: GatewaySettings, after previous: ConfigurationSnapshot?
     ) async throws -> UserAttributeService? {
@@ -150,7 +151,7 @@ extension SnapshotMaker {
     /// The limits and the audit of account calls.
     func accountServices(
         _ settings: GatewaySettings, _ records: GatewayRecords?, _ assertionKeys: AssertionKeyService?,
-        _ ownKeys: GatewayKeys, _ places: LogPlaces, _ userAttributes: UserAttributeService?,
+        _ ownKeys: GatewayKeys, _ places: LogSinks, _ userAttributes: UserAttributeService?,
         after previous: ConfigurationSnapshot?
     ) async throws -> AccountServices? {
         guard let records else { return nil }

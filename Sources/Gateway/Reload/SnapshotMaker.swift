@@ -19,8 +19,8 @@ internal import Store
 internal import Telemetry
 internal import Upstream
 
-/// Makes a ``ConfigurationSnapshot`` of settings. Parts that these leave unchanged are taken over from the previous
-/// one. Nothing that serves is touched.
+/// Makes a ``ConfigurationSnapshot`` from settings. Unchanged parts are taken over from the previous snapshot. The
+/// running service is not affected.
 struct SnapshotMaker: Sendable {
     let curls: [NIOLoopBound<CurlLoop>]
     let directory: LoopDirectory
@@ -32,13 +32,13 @@ struct SnapshotMaker: Sendable {
     let drainedServers: DrainedServers
     let recent: RecentEvents
     let challenges = PendingChallenges()
-    let callsUnderWay = CallsUnderWay()
+    let callsUnderWay = CallsInFlight()
     let accountTally = AccountTally(expected: AccountTally.Key.expected)
 
     var logger: Logger { logs.logger }
 
-    /// - Throws: ``SettingsErrors``, also for a state directory or a key file that cannot be used until somebody
-    ///   corrects it; or another error that prevents these settings from being used.
+    /// - Throws: ``SettingsErrors``, also for a state directory or key file that the operator must correct; or another
+    ///   error that prevents the use of these settings.
     func make(_ settings: GatewaySettings, after previous: ConfigurationSnapshot?) async throws -> ConfigurationSnapshot
     {
         do {
@@ -138,7 +138,7 @@ struct SnapshotMaker: Sendable {
         }.get()
     }
 
-    /// For what requests ask for.
+    /// Returns a fetcher for fetches on behalf of requests, with tracing and logging.
     func tracedFetcher(plain: Bool) async throws -> any Fetcher {
         TracedFetcher(LoggedFetcher(try await fetcher(plain: plain), logger))
     }
@@ -154,7 +154,7 @@ struct SnapshotMaker: Sendable {
     }
 
     private static func accessLog(
-        _ settings: GatewaySettings, _ places: LogPlaces, _ hashes: UserHashes?, after previous: ConfigurationSnapshot?
+        _ settings: GatewaySettings, _ places: LogSinks, _ hashes: UserHashes?, after previous: ConfigurationSnapshot?
     ) -> AccessLog? {
         if let known = previous?.accessLog { return known }
         return settings.logging.accessLog ? AccessLog(hashes, places.access.format, write: places.access.write) : nil
@@ -173,7 +173,8 @@ struct SnapshotMaker: Sendable {
         return ServedUpstream(number: UpstreamNumber.next(), settings: settings, knownUnhealthy: unhealthy)
     }
 
-    /// One for each server of the upstreams that want it; what it finds all loops hear.
+    /// Returns a health check for each server of the upstreams that configure one. The results are distributed to all
+    /// loops.
     private func checks(_ upstreams: [ServedUpstream], after previous: ConfigurationSnapshot?) async throws
         -> [ServerCheck]
     {
@@ -196,7 +197,7 @@ struct SnapshotMaker: Sendable {
         return checks
     }
 
-    /// A limit that stays as it is goes on counting.
+    /// Returns the rate limiters. A limiter whose limit has not changed keeps its counts.
     private static func rateLimiters(_ gate: Gate, after previous: ConfigurationSnapshot?) -> [RateLimiter?]? {
         let routes = gate.routes.routes
         guard routes.contains(where: { $0.rateLimit != nil }) else { return nil }
@@ -211,8 +212,8 @@ struct SnapshotMaker: Sendable {
 
     // MARK: The store
 
-    /// Refuses a state directory that others may change, before anything in it is read. Where it is not used, nobody
-    /// asks.
+    /// Refuses a state directory that others can change, before anything in it is read. An unused state directory is
+    /// not checked.
     private static func checkStateDirectory(_ settings: GatewaySettings) throws {
         let isUsed =
             !settings.issuers.isEmpty || RotationSchedule.assertionKeys(settings) != nil || settings.acme != nil
@@ -220,7 +221,7 @@ struct SnapshotMaker: Sendable {
         try StateDirectory(path: settings.stateDirectory).check()
     }
 
-    /// Where no tokens are taken there is none, and no state directory.
+    /// Returns the store; nil if no tokens are accepted and no shared state is configured.
     private func store(
         _ settings: GatewaySettings, after previous: ConfigurationSnapshot?
     ) async throws -> (any StateStore)? {
@@ -235,7 +236,8 @@ struct SnapshotMaker: Sendable {
 
     // MARK: Revocations
 
-    /// Has read all that is kept, so that no revoked token is let in after a restart.
+    /// Returns the revocation service after it has read all stored revocations, so that no revoked token is accepted
+    /// after a restart.
     private func revocations(
         _ settings: GatewaySettings, _ records: GatewayRecords?, after previous: ConfigurationSnapshot?
     ) async throws -> RevocationService? {
@@ -246,7 +248,7 @@ struct SnapshotMaker: Sendable {
             ?? RevocationService(
                 records: records.revocations,
                 maximumCount: settings.limits.revocations, logger: logger,
-                // Tokens expire by the time of day: no revocation goes before them.
+                // Tokens expire by the system clock: no revocation may be removed by a later time.
                 now: {
                     let now = WallClock.seconds()
                     return min(now, clock.pruningTime(now))
@@ -256,7 +258,7 @@ struct SnapshotMaker: Sendable {
         do {
             try await service.follow()
         } catch  where previous?.plan.revocations != nil && service.status.isShared {
-            // The settings may be what an operator changes while the database is away.
+            // An operator may need this reload just because the database is unreachable.
             logger.warning("revocations cannot be read at this reload", metadata: ["error": "\(error)"])
         } catch {
             throw StartupError(description: "revocations cannot be read: \(error)")
@@ -266,7 +268,7 @@ struct SnapshotMaker: Sendable {
 
     // MARK: The other gateways
 
-    /// Not listed with the others yet.
+    /// Returns the replica service, not yet registered; nil if the state is not shared.
     private func replicas(
         _ settings: GatewaySettings, _ records: GatewayRecords?, _ revocations: RevocationService?,
         after previous: ConfigurationSnapshot?

@@ -7,7 +7,8 @@ struct ValueChange {
     let old: ReadValue?
     let new: ReadValue?
 
-    /// In the order of the new settings, what is gone after it. A default that comes or goes with its section is none.
+    /// Returns the changes in the order of the new settings, followed by the removed values. A default value that
+    /// appears or disappears with its section is not a change.
     static func all(from old: [ReadValue], to new: [ReadValue]) -> [ValueChange] {
         let before = Dictionary(old.map { (Key($0), $0) }) { first, _ in first }
         let after = Dictionary(new.map { (Key($0), $0) }) { first, _ in first }
@@ -32,7 +33,8 @@ struct ValueChange {
         }
     }
 
-    /// For lists of which nothing is another one but the order: the first element that stands elsewhere.
+    /// Returns the lists that differ only in the order of their elements, each with the first element at another
+    /// position.
     private static func reordered(_ old: [ReadValue], _ new: [ReadValue], known: [Key: ReadValue]) -> [ValueChange] {
         let before = Dictionary(grouping: old.filter(\.isElement), by: \.path)
         let after = Dictionary(grouping: new.filter(\.isElement), by: \.path)
@@ -46,17 +48,17 @@ struct ValueChange {
 
     // MARK: As text
 
-    /// The limits of the report: lines, and characters of a path and of a value.
+    /// The limits of the report: the number of lines, and the characters of a path and of a value.
     private static let mostLines = 50
     private static let mostCharacters = 200
 
-    /// The first of them, and how many there are beyond these.
+    /// Returns the first changes as text, up to ``mostLines``, and the number of the rest.
     static func lines(_ changes: [ValueChange]) -> [String] {
         let lines = changes.prefix(mostLines).map(\.description)
         return changes.count > mostLines ? lines + ["and \(changes.count - mostLines) more"] : lines
     }
 
-    /// By their key paths; one that was no secret before, or is none any more, among them.
+    /// Returns the changed secrets by key path, including values that became secrets or ceased to be.
     static func secrets(_ changes: [ValueChange]) -> ReloadSummary.Part {
         let secrets = changes.filter { $0.old?.isSecret == true || $0.new?.isSecret == true }
         return ReloadSummary.Part(
@@ -69,7 +71,7 @@ struct ValueChange {
     /// The top-level key.
     var section: String { String(path.prefix { $0 != "." && $0 != "[" }) }
 
-    /// Whether it was a secret before, and is another one now.
+    /// Whether both the old and the new value are secrets.
     var isOtherSecret: Bool { old?.isSecret == true && new?.isSecret == true }
 
     var description: String {

@@ -5,17 +5,17 @@ package import Settings
 internal import SettingsReader
 package import Store
 
-/// The state of a gateway: its own in the state directory, or the one that several share in PostgreSQL.
+/// The state of a gateway: stored in its own state directory, or shared by several gateways in PostgreSQL.
 package enum GatewayState {
-    /// Opens it to serve.
+    /// Opens the state for a gateway that serves.
     ///
-    /// - Throws: ``SettingsErrors`` for what somebody must correct first; ``StartupError`` for all else.
+    /// - Throws: ``SettingsErrors`` for an error that the operator must correct first; ``StartupError`` otherwise.
     package static func openToServe(_ settings: GatewaySettings) async throws -> any StateStore {
         guard settings.state == nil else { return try await open(settings) }
         return try await GatewayStore.openToServe(in: settings.stateDirectory)
     }
 
-    /// Opens it for a command, beside gateways that have it open.
+    /// Opens the state for a command while gateways may have it open.
     ///
     /// - Throws: as ``openToServe(_:)``
     package static func open(_ settings: GatewaySettings) async throws -> any StateStore {
@@ -23,8 +23,8 @@ package enum GatewayState {
         return try await openPostgres(state.postgres, settings)
     }
 
-    /// The revocations; none if no gateway has stored anything yet. A state directory is only read. PostgreSQL is opened
-    /// as ``open(_:)`` does, which brings an older schema to the current one.
+    /// The revocations; empty if no gateway has stored any. A state directory is only read. PostgreSQL is opened as by
+    /// ``open(_:)``, which migrates an older schema to the current one.
     ///
     /// - Parameter now: seconds since 1970.
     /// - Throws: as ``openToServe(_:)``
@@ -36,7 +36,7 @@ package enum GatewayState {
         return RevocationList.empty.adding(records.compactMap(Revocation.init))
     }
 
-    /// Where the gateway's own keys are, for a command. Keys in files need no database.
+    /// The storage of the gateway's own keys, for a command. Keys in files need no database.
     ///
     /// - Throws: as ``openToServe(_:)``
     package static func keyRings(_ settings: GatewaySettings) async throws -> KeyRings {
@@ -58,7 +58,7 @@ package enum GatewayState {
 }
 
 extension PostgresStartError {
-    /// The key of the settings that is to be looked at.
+    /// The key path of the setting that causes the error.
     package var keyPath: String {
         switch setting {
         case .url: "state.postgres.url"
@@ -67,7 +67,7 @@ extension PostgresStartError {
         }
     }
 
-    /// Whether a later start may succeed without a change by anybody.
+    /// Whether a later start may succeed without any change by the operator.
     fileprivate var mayPass: Bool {
         switch kind {
         case .unreachable, .readOnly, .other: true

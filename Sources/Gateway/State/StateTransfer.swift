@@ -4,12 +4,12 @@ internal import PostgresStore
 package import Settings
 package import Store
 
-/// Moves all that gateways store, their own keys included, between a state directory, PostgreSQL and backups.
+/// Copies all stored records and the gateways' own keys between a state directory, PostgreSQL and backups.
 package struct StateTransfer: Sendable {
     private let settings: GatewaySettings
     private let state: PostgresStateSettings
 
-    /// - Throws: ``StartupError`` where the settings name no PostgreSQL.
+    /// - Throws: ``StartupError`` if the settings configure no PostgreSQL.
     package init(_ settings: GatewaySettings) throws(StartupError) {
         guard let state = settings.state?.postgres else {
             throw StartupError(description: "there is no section state.postgres in the configuration")
@@ -20,18 +20,19 @@ package struct StateTransfer: Sendable {
 
     // MARK: To PostgreSQL
 
-    /// Copies the state directory's database and keys. When this throws, no records have been copied, and it can be
-    /// run again.
+    /// Copies the state directory's database and keys to PostgreSQL. If this throws, no records have been copied, and
+    /// it can be run again.
     ///
-    /// - Parameter replaces: whether records that are in PostgreSQL are removed, and keys replaced.
-    /// - Returns: what was done, in words.
+    /// - Parameter replaces: whether records that are already in PostgreSQL are removed, and keys replaced.
+    /// - Returns: a summary as text.
     package func fromDirectory(replaces: Bool, report: @escaping @Sendable (Int) -> Void) async throws -> String {
         try GatewayStore.checkDirectory(settings.stateDirectory)
         let path = GatewayStore.path(in: settings.stateDirectory)
         guard FileManager.default.fileExists(atPath: path) else {
             throw StartupError(description: "\(path): is not there")
         }
-        // Alone: what a gateway wrote meanwhile would be left behind. An older schema is brought to the current one.
+        // Opened exclusively: records that a gateway wrote meanwhile would be lost. An older schema is migrated to the
+        // current one.
         let source = try GatewayStore.openAlone(in: settings.stateDirectory)
         defer { withExtendedLifetime(source) {} }
         let files = KeyRings(stateDirectory: settings.stateDirectory)
@@ -40,10 +41,10 @@ package struct StateTransfer: Sendable {
         return try await put(source, rings, replaces: replaces, report: report)
     }
 
-    /// Puts the records of a backup in the place of those in PostgreSQL, and with `withKeys` its keys too. The backup
-    /// stays as it is, also one of an earlier version.
+    /// Replaces the records in PostgreSQL by those of a backup, and with `withKeys` the keys as well. The backup is not
+    /// changed, even if it has an older schema.
     ///
-    /// - Returns: what was done, in words.
+    /// - Returns: a summary as text.
     package func restore(
         from copy: String, withKeys: Bool, replaces: Bool, report: @escaping @Sendable (Int) -> Void
     ) async throws -> String {
@@ -57,14 +58,14 @@ package struct StateTransfer: Sendable {
         let rings = withKeys ? try await StoreCopies.keyRings(in: copy) : [:]
         guard !withKeys || !rings.isEmpty else { throw StartupError(description: "\(copy): holds no keys") }
         let work = "\(GatewayStore.path(in: settings.stateDirectory)).migrated"
-        // Left behind by one that was killed.
+        // Left over from a process that was killed.
         try removeIfThere(work)
         defer { try? removeIfThere(work) }
         let source = try found.schema == .current ? Store(reading: copy) : migrated(copy, in: work)
         return try await put(source, rings, replaces: replaces, report: report)
     }
 
-    /// A copy of the backup with the current schema, in a directory that is made for it: a change of the schema makes
+    /// Returns a copy of the backup with the current schema, in a directory of its own, because a migration creates
     /// further files beside a database.
     private func migrated(_ copy: String, in directory: String) throws -> Store {
         try StateDirectory(path: settings.stateDirectory).make()
@@ -95,7 +96,7 @@ package struct StateTransfer: Sendable {
         }
     }
 
-    /// Records that a running gateway stores meanwhile would be lost or mixed.
+    /// Checks that no gateway uses the database. Records that it stores meanwhile would be lost or mixed.
     private func requireNoGateway(_ target: PostgresState) async throws {
         let running = try await target.records.replicas?.all().filter { $0.state == .alive }.map(\.name) ?? []
         guard running.isEmpty else {
@@ -106,9 +107,9 @@ package struct StateTransfer: Sendable {
 
     // MARK: From PostgreSQL
 
-    /// Copies records and keys into a state directory without a database.
+    /// Copies records and keys from PostgreSQL into a state directory that has no database.
     ///
-    /// - Returns: what was done, in words.
+    /// - Returns: a summary as text.
     package func toDirectory(report: @escaping @Sendable (Int) -> Void) async throws -> String {
         let path = GatewayStore.path(in: settings.stateDirectory)
         guard !FileManager.default.fileExists(atPath: path) else {
@@ -126,9 +127,9 @@ package struct StateTransfer: Sendable {
         return "\(Self.words(counts)) and the keys are in \(settings.stateDirectory) now"
     }
 
-    /// Writes all records, as they are at one moment, to a file with the form of a single gateway's backup.
+    /// Writes a consistent snapshot of all records to a file in the format of a single gateway's backup.
     ///
-    /// - Returns: what was done, in words.
+    /// - Returns: a summary as text.
     package func backUp(
         to copy: String, withKeys: Bool, report: @escaping @Sendable (Int) -> Void
     ) async throws -> String {
@@ -143,10 +144,10 @@ package struct StateTransfer: Sendable {
         _ source: PostgresState, to copy: String, in directory: String, withKeys: Bool,
         report: @escaping @Sendable (Int) -> Void
     ) async throws -> [(table: String, count: Int)] {
-        // A directory and a file: there are further files beside a database.
+        // A directory and a file: a database creates further files beside itself.
         let (work, partial) = ("\(copy).work", "\(copy).partial")
         let remains = [work, partial]
-        // Left behind by one that was killed.
+        // Left over from a process that was killed.
         for path in remains { try removeIfThere(path) }
         defer { for path in remains { try? removeIfThere(path) } }
         let target = try GatewayStore.make(at: GatewayStore.path(in: work))
@@ -169,14 +170,14 @@ package struct StateTransfer: Sendable {
         return counts
     }
 
-    /// Returns when the names of the directory's files outlast a loss of power.
+    /// Syncs the directory, so that its file names survive a loss of power.
     private func keepNames(in directory: String) throws { try StateDirectory(path: directory).sync() }
 
     // MARK: The schema
 
-    /// Brings the database to the current schema.
+    /// Migrates the database to the current schema.
     ///
-    /// - Returns: what was done, in words.
+    /// - Returns: a summary as text.
     package func migrate() async throws -> String {
         let target = try await GatewayState.openPostgres(state, settings)
         let steps = target.schemaVersion
@@ -184,7 +185,7 @@ package struct StateTransfer: Sendable {
         return "the schema is current: \(steps) steps"
     }
 
-    /// The schema, and how many rows each table has.
+    /// The schema, and the number of rows of each table.
     package func report() async throws -> StoreReport {
         let source = try await GatewayState.openPostgres(state, settings)
         var report = StoreReport(schema: .current)

@@ -17,25 +17,25 @@ extension AccountServices {
         var assertionKeys: AssertionKeyService?
         var keys: GatewayKeys
         var records: GatewayRecords
-        /// Where audit lines go.
-        var auditPlace: LogPlace
-        /// May fetch without TLS only where the flag says so.
+        /// The destination of audit lines.
+        var auditPlace: LogSink
+        /// Returns a fetcher, which may fetch without TLS only if `plain` is true.
         var fetcher: @Sendable (_ plain: Bool) async throws -> any Fetcher
-        /// Keeps the last events for whoever asks.
+        /// Stores the last events for the status page.
         var recent: RecentEvents
-        /// Counts calls through all readings of the settings.
+        /// Counts calls across reloads.
         var tally: AccountTally
-        /// Called for a user whose attributes may have changed; nil where nobody wants to know.
+        /// Called for a user whose attributes may have changed; nil if no user attributes are read.
         var attributesChanged: (@Sendable (_ subject: String) async -> Void)?
         var logger: Logger
     }
 
-    /// - Parameter previous: what was in use until now.
-    /// - Throws: ``StartupError``, or what stands against a file with keys.
+    /// - Parameter previous: the services in use until now; nil at the start.
+    /// - Throws: ``StartupError``, or the error of a key file that cannot be used.
     init(
         _ settings: GatewaySettings, _ dependencies: Dependencies, after previous: AccountServices?
     ) async throws {
-        // Before the audit log's key, of which theirs comes where that is there already.
+        // Made before a new audit key: the first limits key is derived only from an audit key that already existed.
         let (limits, names) = try await Self.limits(settings, dependencies, after: previous)
         let hashes = try await Self.hashes(dependencies.keys)
         let notified = try await Self.receivers(settings, dependencies)
@@ -73,7 +73,7 @@ extension AccountServices {
             attributesChanged: dependencies.attributesChanged, hashes: hashes, place: place)
     }
 
-    /// Both outlast reloads, which therefore do not read their key again.
+    /// Returns the limits and account names. Both survive reloads, so their key is read only once.
     private static func limits(
         _ settings: GatewaySettings, _ dependencies: Dependencies, after previous: AccountServices?
     ) async throws -> (AccountLimits, AccountNames) {
@@ -107,7 +107,7 @@ extension AccountServices {
 
     private static let webhookName = "audit_webhook"
 
-    /// Made once and kept: what it hashed stays comparable.
+    /// Returns the user hashes. Their key is stored, so that hashes stay comparable.
     private static func hashes(_ keys: GatewayKeys) async throws -> UserHashes {
         if let shared = keys.audit { return shared.hashes }
         let ring = try await keys.rings[.audit].readOrMake(now: WallClock.seconds())
@@ -115,20 +115,20 @@ extension AccountServices {
         return UserHashes(key: key.material)
     }
 
-    /// Another one than the audit log's, whose rotation is to end no lock.
+    /// Returns the limits key. It differs from the audit key, so that a rotation of that one ends no account lock.
     private static func limitsKey(_ rings: KeyRings) async throws -> Secret {
         let ring = try await rings.limits(now: WallClock.seconds())
         guard let key = ring.current else { throw StartupError(description: "there is no key for limits") }
         return key.material
     }
 
-    /// Has read all that is kept, so that no restart gives anyone another try.
+    /// Returns the limits after all stored counts have been read, so that a restart grants no further attempts.
     private static func limits(
         _ settings: AccountLimitSettings, _ key: Secret, _ records: GatewayRecords, _ logger: Logger
     ) async throws -> AccountLimits {
         let steady = WallClock.steadyMilliseconds()
         var stored = records.limits
-        // Those that are shared go by the clock that is shared.
+        // Shared limits use the shared clock instead.
         if !stored.areShared {
             stored = TimeOfDayLimits(stored, steady: steady) { WallClock.milliseconds() }
         }
@@ -142,7 +142,7 @@ extension AccountServices {
         return limits
     }
 
-    /// Hears that users take their consent back; nil where the gateway does not speak to Apple.
+    /// Returns the receiver that revokes grants at Apple; nil if the gateway does not call Apple.
     private static func apple(
         _ settings: GatewaySettings, _ dependencies: Dependencies
     ) async throws -> (any OutboxReceiver)? {

@@ -6,12 +6,13 @@ internal import Sealing
 internal import Settings
 internal import Store
 
-/// The gateway's own keys of one configuration snapshot.
+/// The gateway's own keys in one configuration snapshot.
 struct GatewayKeys: Sendable {
     let rings: KeyRings
-    /// Services that follow what several gateways share; empty for files, which are read again at each reload.
+    /// The services that follow keys shared by several gateways; empty for key files, which are read again at each
+    /// reload.
     let shared: SharedKeyServices
-    /// The keys for all that is sealed with the gateway's own keys; nil where nothing is.
+    /// The keys for sealing with the gateway's own keys; nil if nothing is sealed with them.
     let sealing: SealingKeyRing?
 
     var audit: AuditKeyService? { shared.audit }
@@ -27,7 +28,7 @@ extension SnapshotMaker {
         _ settings: GatewaySettings, _ store: (any StateStore)?, after previous: ConfigurationSnapshot?
     ) async throws -> GatewayKeys {
         let rings = try KeyRings(settings, store)
-        // Without a store no tokens are taken: nothing is sealed, and no user is hashed.
+        // Without a store no tokens are accepted: nothing is sealed, and no user is hashed.
         guard let store else { return GatewayKeys(rings: rings, shared: SharedKeyServices(), sealing: nil) }
         guard rings.isShared else {
             let sealing =

@@ -1,8 +1,8 @@
 internal import Clocks
 internal import Store
 
-/// The time of day for what is stored, or compared with what is stored: by the clock of all gateways that share the
-/// records. One gateway may write a time by which another one judges, however wrong its own clock is.
+/// The time for values that are stored or compared with stored ones, by the clock that all gateways of the records
+/// share. A time written by one gateway may be evaluated by another, so their own clocks must not matter.
 extension GatewayRecords {
     /// Seconds since 1970.
     var time: @Sendable () -> Int64 {
@@ -11,7 +11,7 @@ extension GatewayRecords {
 
     /// Milliseconds since 1970.
     ///
-    /// - Parameter own: the gateway's own time of day, for records that no other gateway has.
+    /// - Parameter own: the gateway's own clock, for records that are not shared.
     func milliseconds(_ own: @escaping @Sendable () -> Int64) -> @Sendable () -> Int64 {
         { [clock] in clock.sharedMilliseconds(own()) }
     }

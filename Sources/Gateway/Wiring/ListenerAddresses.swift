@@ -13,9 +13,9 @@ struct ListenerAddresses: Sendable {
     let group: SocketEventLoopGroup
     let directory: LoopDirectory
 
-    /// Binds an address that nothing else is to be bound with.
+    /// Binds a single address, independently of others.
     ///
-    /// - Throws: ``ReloadErrors`` that names the address and the key that has it.
+    /// - Throws: ``ReloadErrors`` with the address and its key path.
     func bind(
         _ listener: ListenerSettings, at keyPath: String, of settings: GatewaySettings,
         service: @escaping @Sendable (any EventLoop) -> any RequestService
@@ -27,10 +27,10 @@ struct ListenerAddresses: Sendable {
         }
     }
 
-    /// Binds the addresses for clients that are new, all or none. Clients can connect to them, and wait.
+    /// Binds all new client addresses, or none. Clients can connect, but wait until the listener accepts.
     ///
-    /// - Returns: listeners by their place in the snapshot.
-    /// - Throws: ``ReloadErrors`` with each address that cannot be bound.
+    /// - Returns: the listeners by their index in the snapshot.
+    /// - Throws: ``ReloadErrors`` with every address that cannot be bound.
     func bindNew(
         _ changes: ListenerChanges, of snapshot: ConfigurationSnapshot, accepts: Bool = false
     ) async throws(ReloadErrors) -> [Int: HTTPListener] {
@@ -57,7 +57,7 @@ struct ListenerAddresses: Sendable {
         return gateway
     }
 
-    /// - Throws: ``StartupError`` that names the address.
+    /// - Throws: ``StartupError`` with the address.
     private func bind(
         _ settings: ListenerSettings, accepts: Bool,
         service: @escaping @Sendable (any EventLoop) -> any RequestService

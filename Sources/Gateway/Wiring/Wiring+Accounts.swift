@@ -14,9 +14,9 @@ internal import Sealing
 internal import Settings
 internal import Store
 
-/// From settings to the account endpoints.
+/// Creates the account endpoints from settings.
 extension Wiring {
-    /// A route for each endpoint of each group of pools, in the order of ``endpoints(_:)``.
+    /// Returns a route for each endpoint of each group of pools, in the order of ``endpoints(_:)``.
     static func accountRoutes(_ settings: GatewaySettings) throws(RouteError) -> [Route] {
         var routes: [Route] = []
         for (number, pools) in AccountGroup.settings(settings).enumerated() {
@@ -24,7 +24,7 @@ extension Wiring {
             for operation in CognitoAccounts.operations(hasHosted: pools.contains { $0.signIn.hosted != nil }) {
                 routes.append(
                     Route(
-                        // The first group's names are those of a gateway with one pool.
+                        // The routes of the first group have the same names as in a gateway with one pool.
                         name: "gatehouse:\(number == 0 ? "" : "\(first.issuer):")\(operation.name)",
                         pattern: try RoutePattern("\(first.prefix)/\(operation.path)"), methods: [operation.method],
                         access: operation.bearer.access, admitsEndedTokens: operation.bearer == .orEnded,
@@ -35,13 +35,13 @@ extension Wiring {
         return routes
     }
 
-    /// The groups of pools that have hosted sign-in, with their numbers.
+    /// The groups of pools with hosted sign-in, each with its number.
     static func hostedGroups(_ settings: GatewaySettings) -> [(number: Int, pools: [CognitoSettings])] {
         AccountGroup.settings(settings).enumerated().map { (number: $0.offset, pools: $0.element) }
             .filter { group in group.pools.contains { $0.signIn.hosted != nil } }
     }
 
-    /// The routes of the metadata of hosted sign-in, which are public as its endpoints are.
+    /// Returns the routes of the authorization server metadata, which are public like the hosted sign-in endpoints.
     static func metadataRoutes(_ settings: GatewaySettings, first: Int) throws(RouteError) -> [Route] {
         var routes: [Route] = []
         for (number, pools) in hostedGroups(settings) {
@@ -57,9 +57,9 @@ extension Wiring {
 
     /// The dependencies that the account endpoints of all pools share.
     struct AccountDependencies {
-        /// May fetch without TLS only where the flag says so.
+        /// Returns a fetcher, which may fetch without TLS only if `plain` is true.
         var fetcher: (_ plain: Bool) async throws -> any Fetcher
-        /// The gateway's own, for pools that configure none.
+        /// Returns the gateway's own sealing keys, for pools that configure none.
         var sealingKeys: () throws -> SealingKeyRing
         var sessions: any SessionRecords
         var codes: any AuthorizationCodeRecords
@@ -67,7 +67,7 @@ extension Wiring {
         /// Seconds since 1970, by the clock of the records.
         var time: @Sendable () -> Int64
         var flow: AccountFlow
-        /// Judges the first of a pool's tokens.
+        /// Returns the check of a pool's tokens; nil if there is none.
         var tokenCheck: (CognitoSettings) -> SignInTokenCheck? = { _ in nil }
         var revoke: CognitoAccounts.TokenRevocation
         var isRevoked: @Sendable (VerifiedToken) -> Bool
@@ -76,7 +76,7 @@ extension Wiring {
         var logger: Logger
     }
 
-    /// - Parameter previous: what served until now; refreshes that are under way there are joined, not repeated.
+    /// - Parameter previous: the groups in use until now. Their token refreshes in progress are joined, not repeated.
     static func accounts(
         _ settings: GatewaySettings, _ dependencies: AccountDependencies, after previous: [AccountGroup]
     ) async throws -> [AccountGroup] {
@@ -134,9 +134,10 @@ extension Wiring {
             })
     }
 
-    /// The AWS credentials of this machine.
+    /// Returns the AWS credentials of this machine.
     ///
-    /// - Parameter fetcher: may fetch without TLS, which the endpoints of containers and instances do not speak.
+    /// - Parameter fetcher: a fetcher that allows plain text, because the endpoints of containers and instances do not
+    ///   support TLS.
     package static func awsCredentials(_ fetcher: any Fetcher) -> AWSCredentialChain {
         AWSCredentialChain(
             AWSCredentialChain.Dependencies(
@@ -145,19 +146,20 @@ extension Wiring {
                 now: { WallClock.seconds() }))
     }
 
-    /// By which gateways know of each other; nil where one process has the state.
+    /// Returns the values that the gateways of one database share; nil if the state is not shared.
     static func sharedValues(
         _ settings: GatewaySettings, _ records: GatewayRecords, _ ownKeys: GatewayKeys
     ) throws -> SharedValues? {
         guard let shortLived = records.shortLived else { return nil }
-        // Where no key of the gateway's own seals, all pools have keys in the configuration, which gateways share too.
+        // If the gateway has no sealing keys of its own, all pools configure keys, and these are shared by the gateways
+        // too.
         let configured = try settings.signIn.pools.first.flatMap { try SealingKeys.ring($0.sealingKeys) }
         return SharedValues(shortLived, sealingKeys: try ownKeys.sealing ?? configured ?? ownKeys.ownSealingKeys())
     }
 
-    /// The pools that direct calls are for. Former clients are the first one's.
+    /// Returns the pools that direct calls may use. Former client ids belong to the first pool.
     ///
-    /// - Parameter keyServices: those of all issuers.
+    /// - Parameter keyServices: the services of all issuers.
     static func directPools(
         _ settings: GatewaySettings, keyServices: [KeySetService],
         fetcher: (_ plain: Bool) async throws -> any Fetcher
@@ -173,8 +175,9 @@ extension Wiring {
         return pools
     }
 
-    /// Verifies the access tokens of translated calls. Cognito judges them once more: one that a clock behind takes for
-    /// issued in the future is left to it, so that nobody is kept from signing out.
+    /// Returns the verification of the access tokens of translated calls. Cognito verifies them again, so a token whose
+    /// issue time is in the future, because this machine's clock is slow, is accepted here. Otherwise its user could
+    /// not sign out.
     private static func verification(
         of pool: CognitoSettings, _ formerClientIDs: Set<String>, _ settings: GatewaySettings,
         _ keyServices: [KeySetService]
@@ -182,7 +185,7 @@ extension Wiring {
         guard let keys = keyServices.first(where: { $0.issuer.name == pool.issuer }),
             var issuer = settings.trustedIssuers.first(where: { $0.name == pool.issuer })
         else { return { _ in .rejected(.unknownIssuer) } }
-        // An API may take ID tokens only; Cognito takes access tokens.
+        // An API may accept only ID tokens; Cognito accepts access tokens.
         issuer.profile = .cognito(clientIDs: formerClientIDs.union([pool.signIn.clientID]), tokenUses: [.access])
         issuer.allowsFutureIssue = true
         let verifier = FetchingVerifier(
@@ -195,14 +198,14 @@ extension Wiring {
 }
 
 extension CognitoSettings {
-    /// Whether anything of Cognito's is asked without TLS.
+    /// Whether any endpoint of the pool is called without TLS.
     fileprivate var isPlain: Bool { endpoint.isPlain || signIn.hosted?.domain.begins(with: "http://") == true }
 }
 
 extension AccountOperation.Bearer {
     var access: Access {
         switch self {
-        // The gate does not look at a token that the endpoint judges.
+        // The gate does not verify a token that the endpoint verifies itself.
         case .ignored, .judged: .public
         case .required: .required
         case .orEnded: .optional
@@ -211,7 +214,7 @@ extension AccountOperation.Bearer {
 }
 
 extension AccountGroup {
-    /// The configured pools, those with the same prefix together, in the order of the first of each.
+    /// The configured pools, grouped by prefix, in the order of each group's first pool.
     static func settings(_ settings: GatewaySettings) -> [[CognitoSettings]] {
         var groups: [[CognitoSettings]] = []
         for pool in settings.signIn.pools {

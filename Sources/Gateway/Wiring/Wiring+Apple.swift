@@ -11,22 +11,22 @@ package import Sessions
 package import Settings
 internal import Store
 
-/// From settings to Sign in with Apple.
+/// Creates Sign in with Apple from settings.
 extension Wiring {
-    /// The dependencies that it shares with the rest of the gateway.
+    /// The dependencies that Sign in with Apple shares with the rest of the gateway.
     struct AppleDependencies {
         var keys: any IssuerKeys
-        var records: any SpentRecords & AppleTokenRecords
+        var records: any SingleUseRecords & AppleTokenRecords
         var sealingKeys: SealingKeyRing
-        /// By which other gateways know of sign-ins that may be tried again; nil where there are none.
+        /// The values by which other gateways learn of sign-ins that may be repeated; nil if the state is not shared.
         var shared: SharedValues?
         /// Seconds since 1970, by the clock of the records.
         var time: @Sendable () -> Int64
-        /// Sends what is to be taken back. Nil where no messages are kept.
+        /// The queue of grant revocations. Nil if no messages are stored.
         var outbox: Outbox?
-        /// The endpoints that served until now.
+        /// The sign-in in use until now.
         var previous: AppleSignIn?
-        /// May fetch without TLS only where the flag says so.
+        /// Returns a fetcher, which may fetch without TLS only if `plain` is true.
         var fetcher: (_ plain: Bool) async throws -> any Fetcher
         var logger: Logger
     }
@@ -48,7 +48,7 @@ extension Wiring {
             now: dependencies.time, random: { SecureRandom.bytes($0) }, logger: logger)
     }
 
-    /// Nil where the gateway does not speak to Apple.
+    /// Returns the grants; nil if the gateway does not call Apple or stores no messages.
     private static func grants(
         _ apple: AppleSettings, _ dependencies: AppleDependencies
     ) async throws -> AppleGrants? {
@@ -81,7 +81,7 @@ extension Wiring {
 
 extension KeySetService: IssuerKeys {
     package nonisolated func findKey(_ keyID: String) async {
-        // Whatever came of it, the set is there by now, or is not.
+        // The result does not matter: the caller reads the updated set, if there is one.
         _ = await lookUp(keyID)
     }
 }

@@ -3,9 +3,9 @@ package import Keys
 package import Pipeline
 package import Settings
 
-/// From settings to issuers and their key sets.
+/// Creates issuers and their key sets from settings.
 extension Wiring {
-    /// In the order of the issuers.
+    /// Returns the key set policies in the order of the issuers.
     package static func keySetPolicies(_ settings: GatewaySettings) -> [KeySetService.Policy] {
         settings.issuers.map { issuer in
             let keySets = settings.keySets
@@ -18,7 +18,7 @@ extension Wiring {
         }
     }
 
-    /// The keys that the settings hold themselves; nil for an issuer whose keys are fetched, or the gateway's own.
+    /// Returns the keys that the settings contain; nil for an issuer whose keys are fetched or are the gateway's own.
     package static func configuredKeySet(_ issuer: Issuer) throws -> KeySet? {
         switch issuer.keySource {
         case .url, .discovery, .own:

@@ -8,9 +8,9 @@ internal import Settings
 internal import SettingsReader
 
 extension Wiring {
-    /// The gate and the listeners. Some errors of the settings show only when these are put together.
+    /// Returns the gate and the listeners. Some errors of the settings are found only when these are built.
     ///
-    /// - Throws: ``SettingsErrors`` with all of it.
+    /// - Throws: ``SettingsErrors`` with the errors of both.
     static func fitted(
         _ settings: GatewaySettings, issuers: [Issuer], knownTLS: [(TLSParameters, ListenerTLS)] = [],
         obtained: [ObtainedCertificate] = []
@@ -23,7 +23,7 @@ extension Wiring {
         return (try gate.get(), try listeners.get())
     }
 
-    /// How each of the listeners is to serve.
+    /// Returns the settings of each listener.
     ///
     /// - Throws: ``SettingsErrors`` with every listener whose files cannot be used.
     static func listeners(
@@ -32,13 +32,13 @@ extension Wiring {
     ) throws(SettingsErrors) -> GatewayListeners {
         var tls = try tls(settings.allListeners, known: knownTLS, obtained: obtained)
         var admin = listener(settings.admin.listen, tls.removeLast(), settings)
-        // The operator decides on the clients of this listener, which may well be one proxy.
+        // The operator controls the clients of this listener, and all may come through one proxy.
         admin.connectionsPerAddress = .max
-        // Probes and scrapes get some of the descriptors that clients leave.
+        // A smaller reserve lets probes and scrapes use file descriptors that client listeners leave free.
         admin.descriptorReserve /= 4
         let clients = zip(settings.listeners, tls).map { listener, tls in
             var made = self.listener(listener, tls, settings)
-            // A response to a challenge would be a decision that nobody has made.
+            // On an external authorization listener, a challenge response would be taken for a decision.
             guard made.authorization == nil else { return made }
             switch settings.acme?.challenge {
             case .http where tls == nil: made.challenges = challenges
@@ -64,8 +64,8 @@ extension Wiring {
             bodyIdleTimeout: TimeAmount(limits.bodyIdleTimeout),
             keepAliveTimeout: TimeAmount(limits.keepAliveTimeout),
             connections: limits.connections, connectionsPerAddress: limits.connectionsPerAddress,
-            trustedProxies: settings.trustedProxies + (asking?.trusted ?? []), leastRate: limits.minimumRate,
-            leastRateGrace: TimeAmount(limits.minimumRateGrace), proxies: listener.proxies,
+            trustedProxies: settings.trustedProxies + (asking?.trusted ?? []), minimumRate: limits.minimumRate,
+            minimumRateGrace: TimeAmount(limits.minimumRateGrace), proxies: listener.proxies,
             serverNames: listener.serverNames.map(HostNames.init), httpsPort: listener.httpsPort,
             authorization: asking.flatMap {
                 ExternalAuthorization($0.proxy, trusted: $0.trusted, inFront: settings.trustedProxies)

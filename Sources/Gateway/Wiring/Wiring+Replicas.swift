@@ -4,14 +4,13 @@ internal import Settings
 internal import Store
 
 extension Wiring {
-    /// How long tokens are verified by a list of revocations that cannot be read any more; nil where no other gateway
-    /// shares it.
+    /// The rules for a revocation list that can no longer be read; nil if the state is not shared.
     static func staleness(_ settings: GatewaySettings) -> RevocationStaleness? {
         settings.state?.postgres.staleRevocations.staleness
     }
 
-    /// For how many seconds a gateway serves by a list of revocations that it cannot read any more. One that serves on
-    /// without an end is waited for as long as it is remembered.
+    /// The time in seconds for which a gateway serves with a revocation list that it can no longer read. If that is
+    /// unlimited, the other gateways wait for it as long as they remember a lost gateway.
     static func patience(_ settings: GatewaySettings) -> Int64 {
         guard let staleness = staleness(settings) else { return 0 }
         return staleness.closes ? staleness.after : max(staleness.after, ReplicaTimes.lostMemory)

@@ -10,9 +10,9 @@ internal import Sessions
 internal import Settings
 internal import Store
 
-/// From settings to sign-in with Apple and the gateway's own sessions.
+/// Creates the endpoints of Sign in with Apple and of the gateway's own sessions from settings.
 extension Wiring {
-    /// The sessions' endpoints that are served, in the order of their routes.
+    /// The enabled session endpoints, in the order of their routes.
     static func sessionOperations(_ settings: GatewaySettings) -> [AccountOperation] {
         guard let apple = settings.signIn.apple else { return [] }
         return SessionEndpoints.operations.filter { operation in
@@ -25,7 +25,9 @@ extension Wiring {
         }
     }
 
-    /// - Parameter first: how many endpoints come before these.
+    /// Returns the routes of the session endpoints.
+    ///
+    /// - Parameter first: the number of the first endpoint.
     static func sessionRoutes(_ settings: GatewaySettings, first: Int) throws(RouteError) -> [Route] {
         guard let apple = settings.signIn.apple else { return [] }
         var routes: [Route] = []
@@ -55,7 +57,7 @@ extension Wiring {
         var logger: Logger
     }
 
-    /// - Parameter previous: what served until now; refreshes that are under way there are joined.
+    /// - Parameter previous: the sessions in use until now. Their refreshes in progress are joined.
     static func userSessions(
         _ settings: GatewaySettings, _ dependencies: SessionDependencies, after previous: UserSessions?
     ) -> UserSessions? {

@@ -5,11 +5,12 @@ internal import Settings
 internal import SettingsReader
 
 extension Wiring {
-    /// For each listener its TLS, or nil for a plain one.
+    /// Returns the TLS context of each listener; nil for a listener without TLS.
     ///
-    /// - Parameter known: what is in use; taken over where nothing has changed, so that clients' sessions go on.
-    /// - Throws: ``SettingsErrors`` with every file that this TLS library does not accept. Files that are no PEM, and
-    ///   keys of other certificates, were reported when the settings were read.
+    /// - Parameter known: the contexts in use. Unchanged ones are reused, so that clients can resume their TLS
+    ///   sessions.
+    /// - Throws: ``SettingsErrors`` with every file that the TLS library does not accept. Files that are not PEM, and
+    ///   keys that do not match their certificates, are reported when the settings are read.
     static func tls(
         _ listeners: [ListenSettings], known: [(TLSParameters, ListenerTLS)] = [], obtained: [ObtainedCertificate]
     ) throws(SettingsErrors) -> [ListenerTLS?] {
@@ -30,7 +31,7 @@ extension Wiring {
         return made
     }
 
-    /// How a listener is to speak TLS; nil for a plain one.
+    /// Returns the TLS parameters of a listener; nil for a listener without TLS.
     static func parameters(_ listener: ListenSettings, _ obtained: [ObtainedCertificate]) -> TLSParameters? {
         guard let tls = listener.tls else { return nil }
         let own = tls.names.compactMap { name in obtained.first { $0.name.hasSameBytes(as: name) } }
@@ -43,7 +44,7 @@ extension Wiring {
 }
 
 extension TLSError {
-    /// The fault at the file's name in the settings.
+    /// The settings error at the key path of the file.
     fileprivate func error(of tls: TLSSettings) -> SettingsError {
         switch self {
         case .malformedCertificate(let index), .malformedKey(let index), .keyOfAnotherCertificate(let index):

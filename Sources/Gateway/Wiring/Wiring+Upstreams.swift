@@ -2,7 +2,7 @@ internal import Pipeline
 internal import Settings
 
 extension Wiring {
-    /// For each route of the table, which begins with the gateway's own.
+    /// Returns the timeouts of each route of the table, which begins with the gateway's own routes.
     static func timeoutsOfRoute(
         _ settings: GatewaySettings, _ gate: Gate, _ upstreams: [UpstreamSettings]
     ) -> [UpstreamTimeouts?] {

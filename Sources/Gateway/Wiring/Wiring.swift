@@ -9,9 +9,9 @@ internal import Upstream
 
 /// Builds the parts of a ``ServingPlan`` that need no running service.
 package enum Wiring {
-    /// The gateway's own endpoints first, then the configured routes in their order.
+    /// Returns the gate. Its routes are the gateway's own endpoints, followed by the configured routes in their order.
     ///
-    /// - Throws: ``SettingsErrors`` with every route that clashes with one before it.
+    /// - Throws: ``SettingsErrors`` with every route that is invalid or conflicts with an earlier one.
     package static func gate(_ settings: GatewaySettings, issuers: [Issuer]) throws -> Gate {
         let own = try endpointRoutes(settings)
         let table: RouteTable
@@ -33,7 +33,7 @@ package enum Wiring {
             userAttributes: settings.identity.userAttributes?.rule)
     }
 
-    /// Finds each route that cannot be, by a table for each of them.
+    /// Finds every invalid or conflicting route by adding the routes to a table one by one.
     private static func routeErrors(_ settings: GatewaySettings, _ own: [Route]) -> [SettingsError] {
         var routes = own
         var errors: [SettingsError] = []
@@ -72,7 +72,7 @@ package enum Wiring {
         return try routes + metadataRoutes(settings, first: routes.count)
     }
 
-    /// In the order of their routes.
+    /// Returns the gateway's own endpoints in the order of their routes.
     static func endpoints(_ settings: GatewaySettings) -> [GatewayEndpoint] {
         let accounts = AccountGroup.settings(settings).enumerated().flatMap { group, pools in
             CognitoAccounts.operations(hasHosted: pools.contains { $0.signIn.hosted != nil })

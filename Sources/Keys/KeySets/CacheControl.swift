@@ -1,10 +1,10 @@
 internal import Encoding
 
-/// The part of `Cache-Control` that a key set's refresh follows.
+/// The part of `Cache-Control` that determines when a key set is refreshed.
 enum CacheControl {
-    /// `max-age` in seconds (RFC 9111 §5.2.2.1); 0 for `no-store` and `no-cache`; nil when nothing is said.
+    /// `max-age` in seconds (RFC 9111 §5.2.2.1); 0 for `no-store` and `no-cache`; nil if none of them is given.
     static func maximumAge(_ value: String?) -> Int64? {
-        // Nothing else is any directive's.
+        // Directives are ASCII.
         guard let value, value.utf8.allSatisfy({ $0 < 0x80 }) else { return nil }
         var age: Int64?
         for directive in value.asciiLowercased.utf8.split(separator: UInt8(ascii: ",")) {

@@ -1,12 +1,12 @@
 package import Pipeline
 
-/// Verifies single tokens away from the event loops, and fetches the keys that they need.
+/// Verifies single tokens outside the event loops, and fetches the keys that they need.
 package struct FetchingVerifier: Sendable {
-    /// The verdict on a token.
+    /// The result of verifying a token.
     package enum Finding: Sendable {
         case verified(VerifiedToken)
         case rejected(RejectReason, [TokenDifference])
-        /// Nobody can say yet: its issuer's keys could not be fetched.
+        /// Undecided: the keys of the token's issuer could not be fetched.
         case keysUnavailable
     }
 
@@ -21,7 +21,7 @@ package struct FetchingVerifier: Sendable {
 
     /// - Parameters:
     ///   - token: without `Bearer`.
-    ///   - now: seconds since 1970. How old a key set may be is always judged by the present.
+    ///   - now: seconds since 1970. The age of a key set is always judged by the present.
     package func examine(_ token: [UInt8], accepting: TokenAcceptance, now: Int64) async -> Finding {
         switch await judge(token, accepting: accepting, now: now) {
         case .verified(let verified): .verified(verified)
@@ -32,11 +32,11 @@ package struct FetchingVerifier: Sendable {
 
     /// As ``examine(_:accepting:now:)``, without the differences: for tokens that anybody may send.
     ///
-    /// - Returns: ``Verdict/needsKeys(issuerIndex:keyID:)`` where the issuer's keys could not be fetched.
+    /// - Returns: ``Verdict/needsKeys(issuerIndex:keyID:)`` if the issuer's keys could not be fetched.
     package func judge(_ token: [UInt8], accepting: TokenAcceptance, now: Int64) async -> Verdict {
         var verdict = verify(token, accepting, now)
         if case .needsKeys(let index, let keyID) = verdict {
-            // Whatever came of it, the set that there is then decides.
+            // Whatever the result of the fetch, the set that is then current decides.
             _ = await services[index].lookUp(keyID)
             verdict = verify(token, accepting, now)
         }

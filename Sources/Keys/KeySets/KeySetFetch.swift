@@ -2,14 +2,14 @@ internal import Encoding
 package import HTTPClient
 package import Pipeline
 
-/// Gets an issuer's key set from where its settings say, and from nowhere else.
+/// Fetches an issuer's key set from its configured source, and from nowhere else.
 package struct KeySetFetch: Sendable {
-    /// Why there is no set.
+    /// The reason that there is no set.
     package struct Failure: Error {
         package let reason: String
-        /// The keys that were left out of a set, if none is left.
+        /// The omitted keys of a set that has no usable key.
         var dropped: [String] = []
-        /// Whether nobody waits for it any more, as when the gateway stops.
+        /// Whether the fetch was cancelled, as when the gateway stops.
         var isCancelled = false
     }
 
@@ -22,8 +22,8 @@ package struct KeySetFetch: Sendable {
     }
 
     /// - Parameters:
-    ///   - timeout: for all of it.
-    ///   - maximumBytes: the largest document taken.
+    ///   - timeout: for all requests together.
+    ///   - maximumBytes: the maximum length of a document.
     package func fetch(timeout: Duration, maximumBytes: Int) async throws(Failure) -> (
         set: KeySet, response: FetchResponse
     ) {
@@ -49,8 +49,8 @@ package struct KeySetFetch: Sendable {
         }
     }
 
-    /// `jwks_uri` of metadata that are this issuer's own, byte for byte (OpenID Connect Discovery 1.0, 4.3). Whether
-    /// the URL may be fetched is for the fetcher to say, as with one that the settings name.
+    /// The `jwks_uri` of metadata whose `issuer` equals this issuer's, byte for byte (OpenID Connect Discovery 1.0,
+    /// 4.3). The fetcher decides whether the URL may be fetched, as for a configured one.
     private func keySetURL(_ metadata: [UInt8], _ maximumBytes: Int) throws(Failure) -> String {
         guard let metadata = try? JSON.parse(metadata, limits: JSONLimits(maximumBytes: maximumBytes)) else {
             throw Failure(reason: "the provider's metadata are not JSON")

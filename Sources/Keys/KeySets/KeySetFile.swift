@@ -4,18 +4,19 @@ package import Pipeline
 internal import Store
 internal import Synchronization
 
-/// The last good key set of one issuer, kept in the state directory so that a cold start can verify at once.
+/// The last good key set of one issuer, stored in the state directory so that tokens can be verified right after a cold
+/// start.
 package struct KeySetFile: Sendable {
     private let directory: String
     private let name: String
-    /// Where the keys come from. A set from anywhere else is another issuer's, whatever the file's name says.
+    /// The source of the keys. A set from another source belongs to another issuer, whatever the file's name.
     private let source: String
     private let isReadOnly: Bool
 
     /// - Parameters:
     ///   - directory: the state directory.
-    ///   - issuer: its name makes the file's; characters outside letters, digits, `-` and `_` are written as `_`.
-    ///   - isReadOnly: whether a set that was fetched is not kept.
+    ///   - issuer: its name determines the file's; characters outside letters, digits, `-` and `_` are written as `_`.
+    ///   - isReadOnly: whether fetched sets are not stored.
     package init(directory: String, issuer: Issuer, isReadOnly: Bool = false) {
         let name = String(issuer.name.map { Self.isPlain($0) ? $0 : "_" })
         self.directory = directory
@@ -30,18 +31,19 @@ package struct KeySetFile: Sendable {
 
     private var path: String { "\(directory)/\(name)" }
 
-    /// First line: when it was fetched, in seconds since 1970, and from where. The rest: the document as it came.
+    /// Writes a set. The first line has the time of the fetch, in seconds since 1970, and the source. The rest is the
+    /// document as received.
     func write(_ document: [UInt8], fetchedAt: Int64) throws {
         guard !isReadOnly else { return }
         try StateDirectory(path: directory).make()
-        // Of its own name, so that gateways which share the directory write at the same time.
+        // With a random name, so that gateways that share the directory can write at the same time.
         try OwnerOnlyFile(path: path).write(
             Array("\(fetchedAt) \(source)\n".utf8) + document, firstAs: ".new-\(UInt32.random(in: 0 ... .max))")
     }
 
-    /// Nil when nothing is kept, or only what came from elsewhere.
+    /// Nil if no set is stored, or only one from another source.
     ///
-    /// - Throws: also for a file that others than its owner may change: they could have put keys of their own there.
+    /// - Throws: also if users other than the owner may change the file: they could have put keys of their own there.
     func read() throws -> (document: [UInt8], fetchedAt: Int64)? {
         guard FileManager.default.fileExists(atPath: path) else { return nil }
         if let error = StateDirectory(path: directory).error(ofFile: name) { throw error }

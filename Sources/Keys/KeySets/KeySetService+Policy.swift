@@ -1,27 +1,27 @@
 internal import Pipeline
 
-/// The result of looking for a key that a token names and no set holds.
+/// The result of looking up a key that a token names and the set lacks.
 package enum KeyLookup: Sendable {
-    /// The set was fetched just now: decide again with it.
+    /// The set has the key now, or was just fetched: decide again with it.
     case refreshed
-    /// A set is there, and it was too soon to fetch it again: the key is unknown.
+    /// There is a set, but it was too soon to fetch it again or the fetch failed: the key is unknown.
     case unchanged
-    /// No set can be had: nothing of this issuer can be verified.
+    /// There is no set: no token of this issuer can be verified.
     case unavailable
 }
 
 extension KeySetService {
-    /// How long a set is used and how often it is asked for.
+    /// The limits on the use of a set and on its fetches.
     package struct Policy: Sendable, Equatable {
-        /// Bounds for what the response's `Cache-Control` says, in seconds.
+        /// The bounds for the lifetime that the response's `Cache-Control` states, in seconds.
         package var minimumAge: Int64
         package var maximumAge: Int64
-        /// The least time between two fetches because of an unknown key.
+        /// The minimum time between two fetches because of an unknown key, in seconds.
         package var unknownKeyInterval: Int64
-        /// How long the last good set serves after it should have been refreshed.
+        /// The time for which the last good set is used after it should have been refreshed, in seconds.
         package var staleLimit: Int64
         package var timeout: Duration
-        /// The largest document taken.
+        /// The maximum length of a document.
         package var maximumBytes: Int
 
         package init(
@@ -37,24 +37,24 @@ extension KeySetService {
         }
     }
 
-    /// How this issuer's set fares, for metrics and readiness.
+    /// The status of this issuer's set, for metrics and readiness.
     package struct Status: Sendable {
         package var refreshes = 0
         package var failures = 0
-        /// Why the last fetch failed, and when the first one since the last good one did, in seconds since 1970; nil
-        /// after a good one.
+        /// The error of the last fetch, and the time of the first failure since the last success, in seconds since
+        /// 1970; nil after a success.
         package var error: String?
         package var failingSince: Int64?
-        /// Seconds since 1970 of the last good fetch.
+        /// The time of the last successful fetch, in seconds since 1970.
         package var fetchedAt: Int64?
-        /// The same moment in seconds of the monotonic clock.
+        /// The same time in seconds of the monotonic clock.
         var fetchedUptime: Int64?
-        /// Seconds since 1970 when the set is to be fetched again, and when it is trusted no more; nil without a set
-        /// that was fetched.
+        /// The time of the next fetch, and the time from which the set is no longer trusted, in seconds since 1970; nil
+        /// without a fetched set.
         package var freshUntil: Int64?
         package var servesUntil: Int64?
 
-        /// Nothing has been fetched, but by a service whose counts go on.
+        /// A status without a fetch, which continues the counts of a previous service.
         package init(refreshes: Int = 0, failures: Int = 0) {
             self.refreshes = refreshes
             self.failures = failures

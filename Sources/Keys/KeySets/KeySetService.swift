@@ -5,29 +5,30 @@ internal import Locking
 package import Logging
 package import Pipeline
 
-/// One issuer's key set: fetched, kept fresh, and kept for a while when it cannot be fetched (design: key sets).
+/// One issuer's key set: fetched, refreshed, and used for a limited time if it cannot be fetched (design: key sets).
 ///
-/// Each issuer has its own, so that one issuer's trouble never touches another's.
+/// Each issuer has its own service, so that one issuer's problems never affect another's.
 package actor KeySetService {
     private struct Cached {
         var set: KeySet
         /// Seconds since 1970.
         var fetchedAt: Int64
-        /// The same moment in seconds of the monotonic clock.
+        /// The same time in seconds of the monotonic clock.
         var fetchedUptime: Int64
-        /// After how many seconds it is fetched again.
+        /// The seconds until it is fetched again.
         var dueAfter: Int64
-        /// For how many seconds it is fresh; after that it is stale, and serves for ``Policy/staleLimit`` more.
+        /// The seconds for which it is fresh; after that it is stale, and is used for ``Policy/staleLimit`` longer.
         var freshFor: Int64
     }
 
-    /// The state that is read, and given another policy, from anywhere. All else only the service itself writes.
+    /// The state that any thread may read, and whose policy any thread may replace. Only the service itself writes the
+    /// rest.
     private struct State {
         var policy: Policy
         var cached: Cached?
-        /// Without the times that follow from ``cached``.
+        /// The status without the times that derive from ``cached``.
         var counted: Status
-        /// Ends when the set may be due, or another policy holds.
+        /// The current wait, which ends when the set may be due or the policy changes.
         var rest: Task<Void, Never>?
 
         var status: Status {
@@ -37,10 +38,10 @@ package actor KeySetService {
             return status
         }
 
-        /// Seconds until the set is looked at again: often before it is due, because a clock may be set meanwhile.
-        /// Once it is due, or without a set, they are those until the next try.
+        /// The seconds until the next check of the set. There are several checks before it is due, because a clock may
+        /// be set meanwhile. If the set is due or missing, these are the seconds until the next attempt.
         ///
-        /// - Parameter age: the held set's.
+        /// - Parameter age: the age of the cached set, in seconds; nil without one.
         func wait(age: Int64?) -> Int64 {
             guard let cached, let age else { return 5 }
             let left = cached.dueAfter - age
@@ -48,7 +49,7 @@ package actor KeySetService {
         }
     }
 
-    /// A document that was fetched before the service serves: it is kept on disk from then on.
+    /// A document that was fetched before ``run()``, which then writes it to disk.
     private struct Unwritten {
         var document: [UInt8]
         var fetchedAt: Int64
@@ -57,9 +58,9 @@ package actor KeySetService {
     package nonisolated let issuer: Issuer
     private let source: KeySetFetch
     private let file: KeySetFile?
-    /// The keys of an issuer that keeps them in the settings.
+    /// The keys of an issuer whose keys are in the settings.
     private let configured: KeySet?
-    /// The gateway's own keys, where they are: others keep them fresh.
+    /// Returns the gateway's own keys, for an issuer that uses them; other code refreshes these.
     private nonisolated let own: (@Sendable () -> KeySet?)?
     private let publish: @Sendable (KeySet?) -> Void
     private let now: @Sendable () -> Int64
@@ -68,12 +69,12 @@ package actor KeySetService {
     private nonisolated let state: Locked<State>
     private var isRunning = false
     private var unwritten: Unwritten?
-    /// When a set was last fetched because a token asked for it, while one was held and while there was none: the fetch
-    /// of the first set says nothing of unknown keys.
+    /// The times of the last fetches for an unknown key, one with a cached set and one without: the fetch of the first
+    /// set says nothing about unknown keys.
     private var lastLookUp: (withSet: Int64?, withoutSet: Int64?)
     private var flight: Task<Bool, Never>?
     private var warnedOf: [String] = []
-    /// Whether the last fetch has failed.
+    /// Whether the last fetch failed.
     private var hasFailed = false
     private static let longestError = 200
 
@@ -82,25 +83,25 @@ package actor KeySetService {
     /// The policy in use, readable from anywhere.
     nonisolated var policy: Policy { state.withLock { $0.policy } }
 
-    /// Whether ``run()`` waits until the set may be due.
+    /// Whether ``run()`` is waiting until the set may be due.
     nonisolated var isResting: Bool { state.withLock { $0.rest != nil } }
 
     /// Readable from anywhere, for metrics.
     package nonisolated var currentStatus: Status { state.withLock { $0.status } }
 
-    /// The set to verify with, readable from anywhere. The sets given to `publish` are never newer.
+    /// The set to verify with, readable from anywhere. The sets passed to `publish` are never newer.
     package nonisolated var currentSet: KeySet? {
         own.map { $0() } ?? configured ?? state.withLock { $0.cached?.set }
     }
 
     /// - Parameters:
-    ///   - file: where the last good set is kept for cold starts.
-    ///   - configured: the keys, where they are not fetched: then nothing ever is.
-    ///   - own: the same where they are the gateway's own.
-    ///   - counted: how often a service before this one, for an issuer of this name, has fetched and failed.
-    ///   - publish: gives every event loop the set to verify with; nil when there is none any more.
+    ///   - file: the storage of the last good set for cold starts.
+    ///   - configured: the keys, if they are in the settings; nothing is then fetched.
+    ///   - own: returns the gateway's own keys, if the issuer uses them; nothing is then fetched.
+    ///   - counted: the counts of the previous service for an issuer with this name.
+    ///   - publish: passes the set to verify with to every event loop; nil when there no longer is one.
     ///   - now: seconds since 1970.
-    ///   - uptime: seconds of a clock that nobody sets; nil: the system's.
+    ///   - uptime: seconds of a monotonic clock; nil for the system's.
     package init(
         issuer: Issuer, policy: Policy, fetcher: any Fetcher, file: KeySetFile?,
         configured: KeySet? = nil, own: (@Sendable () -> KeySet?)? = nil, counted: Status = Status(), logger: Logger,
@@ -121,8 +122,8 @@ package actor KeySetService {
         self.publish = publish
     }
 
-    /// Reads the kept set, then fetches and refreshes until cancelled. Only while it runs, what it fetches is kept on
-    /// disk: until then another service may serve the issuer of this name.
+    /// Reads the stored set, then fetches and refreshes until cancelled. Fetched sets are written to disk only while it
+    /// runs: before that, another service may serve the issuer with this name.
     package func run() async {
         if let configured { return warn(of: configured.dropped) }
         guard own == nil else { return }
@@ -156,16 +157,16 @@ package actor KeySetService {
 
     private func endRest() { state.withLock { $0.rest = nil } }
 
-    /// Prepares before the first request: reads the kept set, or fetches one, once.
+    /// Prepares for the first request: reads the stored set or, failing that, fetches one, once.
     package func prepare() async {
         guard configured == nil, own == nil else { return }
         restore()
         if cached == nil { _ = await refresh() }
     }
 
-    /// Continues under another policy, which applies to the present set and to a wait of ``run()`` too.
+    /// Replaces the policy, also for the current set and for a wait of ``run()``.
     ///
-    /// It holds when this returns, so that of two reloads the later one's does.
+    /// The policy applies when this returns, so that of two reloads the later one wins.
     package nonisolated func adopt(_ policy: Policy) {
         state.withLock { state in
             guard policy != state.policy else { return }
@@ -178,13 +179,13 @@ package actor KeySetService {
         }
     }
 
-    /// Seconds since a set was fetched, by the clock that says more: neither a time of day that was set back nor a
-    /// machine that was stopped makes a set younger.
+    /// The seconds since a set was fetched, by the clock that shows more. Neither setting back the time of day nor
+    /// suspending the machine makes a set younger.
     private func age(of cached: Cached) -> Int64 {
         max(now() - cached.fetchedAt, uptime() - cached.fetchedUptime)
     }
 
-    /// Seconds since the last good fetch, by the same rule; nil before the first one.
+    /// The seconds since the last successful fetch, by the same rule; nil before the first one.
     package nonisolated var age: Int64? {
         let status = currentStatus
         guard let fetchedAt = status.fetchedAt, let fetchedUptime = status.fetchedUptime else { return nil }
@@ -198,11 +199,11 @@ package actor KeySetService {
         return cached.fetchedAt > now || age(of: cached) >= cached.dueAfter
     }
 
-    /// Called for a token whose key is not in the set, or that came before there was one.
+    /// Looks up a key for a token whose key is not in the set, or that came before there was one.
     ///
-    /// All callers share one fetch; there is at most one in ``Policy/unknownKeyInterval`` while a set is held, and
-    /// one a second while there is none. A fetch that is under way already may have been answered before the key was
-    /// in the set: one that succeeds without the key, and that no look-up with a set has caused, counts as none.
+    /// All callers share one fetch. There is at most one in ``Policy/unknownKeyInterval`` while there is a set, and one
+    /// a second while there is none. A fetch that is already in progress may have been answered before the key was in
+    /// the set. If it succeeds without the key, and no look-up with a set started it, it does not count.
     package func lookUp(_ keyID: String) async -> KeyLookup {
         if let configured { return configured.holds(id: keyID) ? .refreshed : .unchanged }
         if let own { return own().map { $0.holds(id: keyID) ? .refreshed : .unchanged } ?? .unavailable }
@@ -211,7 +212,7 @@ package actor KeySetService {
         if flight == nil {
             let hasSet = cached != nil
             let (last, interval) = hasSet ? (lastLookUp.withSet, policy.unknownKeyInterval) : (lastLookUp.withoutSet, 1)
-            // A clock that was set back ends the wait too.
+            // A clock that was set back also ends the wait.
             if let last, (0..<interval).contains(now() - last) { return hasSet ? .unchanged : .unavailable }
             if hasSet { lastLookUp.withSet = now() } else { lastLookUp.withoutSet = now() }
         }
@@ -219,13 +220,13 @@ package actor KeySetService {
         return cached == nil ? .unavailable : .unchanged
     }
 
-    /// Fetches once, however many ask.
+    /// Fetches once for all concurrent callers.
     private func refresh() async -> Bool {
         if let flight { return await flight.value }
         logger.debug(
             "fetching key set", metadata: ["issuer": "\(issuer.name)", "url": "\(issuer.keySource.place)"])
         let flight = Task {
-            // Before anyone who waits goes on, so that whoever finds a flight finds one that is under way.
+            // Cleared before any waiting caller continues, so that a flight that is found is always in progress.
             defer { self.flight = nil }
             return await fetch()
         }
@@ -283,7 +284,7 @@ package actor KeySetService {
         }
     }
 
-    /// One warning for the whole set, and none again for what the set before it left out as well.
+    /// Logs one warning for the whole set, and none if the set before it had the same omissions.
     private func warn(of dropped: [String]) {
         defer { warnedOf = dropped }
         guard !dropped.isEmpty, dropped != warnedOf else { return }
@@ -313,7 +314,7 @@ package actor KeySetService {
         return false
     }
 
-    /// The last good set serves for a bounded time; then verification fails closed.
+    /// The last good set is used for a limited time; then verification fails closed.
     private func expire() {
         guard let cached, age(of: cached) > cached.freshFor + policy.staleLimit else { return }
         state.withLock { $0.cached = nil }
@@ -321,11 +322,11 @@ package actor KeySetService {
         logger.error("key set too old to be trusted", metadata: ["issuer": "\(issuer.name)"])
     }
 
-    /// Takes the set that is kept, where there is one and it is not too old.
+    /// Uses the stored set, if there is one and it is not too old.
     package func restore() {
         guard let file, cached == nil else { return }
         do {
-            // A time that is not in the past would keep the set from ever being refreshed.
+            // A time in the future would keep the set from ever being refreshed.
             guard let stored = try file.read(), (0...max(0, now())).contains(stored.fetchedAt) else { return }
             let age = now() - stored.fetchedAt
             guard age <= policy.maximumAge + policy.staleLimit else { return }
@@ -339,7 +340,7 @@ package actor KeySetService {
                 ])
             let fetchedUptime = uptime() - age
             state.withLock { state in
-                // Due at once: nobody knows how long its response said that it is fresh.
+                // Due at once: the lifetime that its response stated is unknown.
                 state.cached = Cached(
                     set: set, fetchedAt: stored.fetchedAt, fetchedUptime: fetchedUptime, dueAfter: 0,
                     freshFor: state.policy.maximumAge)

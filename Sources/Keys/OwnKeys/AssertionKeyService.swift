@@ -3,20 +3,20 @@ package import Logging
 package import Pipeline
 internal import Store
 
-/// The keys that sign assertions or sessions: followed where they are stored, and given to every event loop.
+/// The keys that sign assertions or sessions. It follows their storage and passes them to every event loop.
 ///
-/// Not an actor: it is asked for what it holds from anywhere.
+/// Not an actor: its values are read from anywhere.
 package final class AssertionKeyService: Sendable {
     private let keys: CurrentKeys
     private let followed: FollowedKeyRing
 
-    /// The value that ``FollowedKeyRing`` hands over.
+    /// The current keys, which ``FollowedKeyRing`` updates.
     private final class CurrentKeys: Sendable {
         let value = Locked<AssertionKeys?>(nil)
     }
 
     /// - Parameters:
-    ///   - publish: called when ``current`` is another one.
+    ///   - publish: called when ``current`` changes.
     ///   - now: seconds since 1970.
     package init(
         storage: any KeyRingStorage, schedule: RotationSchedule, logger: Logger,
@@ -31,7 +31,7 @@ package final class AssertionKeyService: Sendable {
                 signing: try signing.signingKey(),
                 others: try ring.keys.filter { $0.state != .current }.map { try $0.signingKey() })
             current.value.withLock { $0 = keys }
-            // At the start there is none before it.
+            // At the start there is no previous key.
             if let before = before?.current?.id, before != keys.signing.id {
                 logger.info(
                     "another key signs", metadata: ["purpose": "\(purpose.rawValue)", "kid": "\(keys.signing.id)"])
@@ -40,24 +40,24 @@ package final class AssertionKeyService: Sendable {
         }
     }
 
-    /// When keys are rotated.
+    /// The schedule of key rotations.
     var schedule: RotationSchedule { followed.schedule }
 
-    /// The keys that sign and are published now. Nil before the first ``follow()``.
+    /// The keys that sign and are published now; nil before the first ``follow()``.
     package var current: AssertionKeys? { keys.value.withLock { $0 } }
 
-    /// Seconds since 1970 when the signing key began to sign.
+    /// The time at which the signing key began to sign, in seconds since 1970.
     package var signingSince: Int64? { followed.ring?.current?.since }
 
-    /// Why the keys could not be read last; nil while all is well.
+    /// The error of the last reading of the keys; nil if it succeeded.
     package var error: String? { followed.error }
 
-    /// Reads the keys, makes them where there are none, and does what is due.
+    /// Reads the keys, creates them if there are none, and performs what is due.
     ///
-    /// - Throws: what stands against it; what was in use stays so.
+    /// - Throws: the error that prevents it; the keys in use remain.
     package func follow() async throws { try await followed.follow() }
 
-    /// From now on goes by another schedule.
+    /// Replaces the schedule from now on.
     package func adopt(_ schedule: RotationSchedule) { followed.adopt(schedule) }
 
     /// Follows the stored keys and the clock until cancelled.

@@ -2,14 +2,14 @@ internal import Locking
 package import Logging
 internal import Store
 
-/// The keys of one purpose while a gateway runs: read, made where there are none, changed when that is due, and read
-/// again when another process may have changed them.
+/// The keys of one purpose while a gateway runs: read, created if there are none, rotated when due, and read again when
+/// another process may have changed them.
 package final class FollowedKeyRing: Sendable {
     private struct State {
         var schedule: RotationSchedule
         var ring: KeyRing?
         var error: String?
-        /// The last of those who follow; each begins when the one before has ended, so that none brings back old keys.
+        /// The last call of ``follow()``. Each begins when the previous one has ended, so that none restores old keys.
         var last: Task<Void, any Error>?
     }
 
@@ -22,9 +22,10 @@ package final class FollowedKeyRing: Sendable {
 
     /// - Parameters:
     ///   - now: seconds since 1970.
-    ///   - use: called for a ring that is another one than before. Its errors are thrown by ``follow()``, and the ring
-    ///     before stays.
-    ///   - fellBehind: called after each reading: whether it has failed, so that others may have changed the keys.
+    ///   - use: called with a ring that differs from the previous one. Its errors are thrown by ``follow()``, and the
+    ///     previous ring remains.
+    ///   - fellBehind: called after each reading with whether it failed, in which case others may have changed the
+    ///     keys.
     package init(
         _ storage: any KeyRingStorage, _ schedule: RotationSchedule, logger: Logger,
         now: @escaping @Sendable () -> Int64,
@@ -41,23 +42,23 @@ package final class FollowedKeyRing: Sendable {
 
     var purpose: KeyPurpose { storage.purpose }
 
-    /// When keys are rotated.
+    /// The schedule of key rotations.
     var schedule: RotationSchedule { state.withLock { $0.schedule } }
 
     /// Nil before the first ``follow()``.
     var ring: KeyRing? { state.withLock { $0.ring } }
 
-    /// Why the last reading has failed; nil while all is well.
+    /// The error of the last reading; nil if it succeeded.
     package var error: String? { state.withLock { $0.error } }
 
-    /// From now on goes by another schedule.
+    /// Replaces the schedule from now on.
     package func adopt(_ schedule: RotationSchedule) {
         state.withLock { $0.schedule = schedule }
     }
 
-    /// Reads the keys, makes them where there are none, and does what is due.
+    /// Reads the keys, creates them if there are none, and performs what is due.
     ///
-    /// - Throws: what stands against it; what was in use stays so.
+    /// - Throws: the error that prevents it; the keys in use remain.
     package func follow() async throws {
         let task = state.withLock { state in
             let task = Task { [last = state.last] in
@@ -89,7 +90,7 @@ package final class FollowedKeyRing: Sendable {
         state.withLock { $0.ring = ring }
     }
 
-    /// The ring as it is to be now. Nothing is locked or written while nothing is due.
+    /// The ring after all due changes. Nothing is locked or written if nothing is due.
     private func stored(_ schedule: RotationSchedule, held: KeyRing?) async throws -> KeyRing {
         let purpose = purpose
         let now = now()
@@ -99,7 +100,7 @@ package final class FollowedKeyRing: Sendable {
             guard try advanced.advance(now: now, schedule, for: purpose, make: make) else { return ring }
         }
         return try await storage.update { ring in
-            // Keys that verifiers know are not replaced because their file was taken away.
+            // Keys that verifiers know are not replaced because their file was removed.
             if ring == nil { ring = try held ?? KeyRing(first: make(), now: now) }
             _ = try ring?.advance(now: now, schedule, for: purpose, make: make)
         }
@@ -119,7 +120,7 @@ package final class FollowedKeyRing: Sendable {
                 try await follow()
                 failures = 0
             } catch {
-                // A line a minute, however often it is tried.
+                // One line a minute, however often it is tried.
                 if failures * interval % Self.fileInterval == 0 {
                     logger.error(
                         "\(purpose.publishesKeys ? "signing keys" : "keys") could not be read; the current ones stay",
@@ -130,7 +131,7 @@ package final class FollowedKeyRing: Sendable {
         }
     }
 
-    /// Seconds: no longer than this passes until another process' rotation is followed.
+    /// The seconds between readings: the maximum delay until another process's rotation is followed.
     static func interval(isShared: Bool) -> Int64 { isShared ? sharedInterval : fileInterval }
 
     private static let fileInterval: Int64 = 60

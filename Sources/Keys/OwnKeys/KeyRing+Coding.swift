@@ -2,10 +2,10 @@ internal import Cryptography
 internal import Encoding
 package import Store
 
-/// The form in which a ring is stored.
+/// The storage format of a ring.
 extension KeyRing {
     enum CodingFailure: Error {
-        /// Nothing with keys of this purpose.
+        /// The data has no keys of this purpose.
         case foreign
         case damaged
     }

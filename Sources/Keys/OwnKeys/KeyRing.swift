@@ -1,14 +1,14 @@
 package import Cryptography
 internal import Store
 
-/// One key of the gateway's own, and where it is on its way.
+/// One of the gateway's own keys, and its state in the rotation.
 package struct StoredKey: Sendable, Equatable {
     package enum State: String, Sendable {
         /// Published, so that verifiers and other gateways have it when it begins to sign or seal.
         case next
         /// Signs or seals.
         case current
-        /// Signs no more; what it signed or sealed is still good.
+        /// No longer signs or seals; what it signed or sealed is still valid.
         case previous
     }
 
@@ -16,22 +16,23 @@ package struct StoredKey: Sendable, Equatable {
     package internal(set) var state: State
     /// Seconds since 1970.
     package let createdAt: Int64
-    /// When it came into its state.
+    /// The time at which it entered its state, in seconds since 1970.
     package internal(set) var since: Int64
-    /// How many seconds it stays at least after its last use: the longest that a schedule said while it was in use or
-    /// next, so that a shorter one takes away no key of what is still good.
+    /// The minimum time for which it is kept after its last use, in seconds: the longest of all schedules while it was
+    /// current or next, so that a shorter schedule removes no key that is still needed.
     var keptFor: Int64 = 0
-    /// As ``KeyPurpose`` has it: a private key in PEM, or 32 bytes.
+    /// The key in the format of its ``KeyPurpose``: a private key in PEM, or 32 bytes.
     package let material: Secret
 }
 
-/// When the keys of a ring change, in seconds.
+/// The schedule for changes of a ring's keys. Times are in seconds.
 package struct RotationSchedule: Sendable, Equatable {
     /// The age at which a current key is replaced; nil for never.
     package var rotateEvery: Int64?
-    /// How long a key must have been published before it signs, so that no verifier's copy of the set lacks it.
+    /// The time for which a key must have been published before it signs, so that no verifier's copy of the set lacks
+    /// it.
     package var publishAhead: Int64
-    /// How long a key stays after its last use.
+    /// The time for which a key is kept after its last use.
     var keepPrevious: Int64
     /// Whether several gateways use the keys.
     var isShared: Bool
@@ -45,30 +46,30 @@ package struct RotationSchedule: Sendable, Equatable {
 }
 
 extension KeyPurpose {
-    /// Whether a ring has a next key. Whoever verifies or opens must know a key before it signs or seals: verifiers
-    /// beside the gateway, and for sealing keys the other gateways. Hashes are compared, and nobody opens them.
+    /// Whether a ring has a next key. A key must be known before it signs or seals: to verifiers outside the gateway,
+    /// and for sealing keys to the other gateways. Hashes are only compared, so nobody must know their key.
     func keepsNext(isShared: Bool) -> Bool { publishesKeys || isShared && self == .sealing }
 }
 
-/// The keys that a rotation removes at once, with all that they signed or sealed.
+/// The keys that a rotation removes at once, which invalidates all that they signed or sealed.
 package enum DiscardedKeys: Sendable {
     case none
-    /// The one in use: others have it.
+    /// The current key: others have obtained it.
     case current
     /// All keys of the ring: others have read the ring.
     case all
 }
 
-/// The keys for one purpose: one current, one next where others must know it first, and those before that are still
-/// needed.
+/// The keys for one purpose: one current key, one next key if others must know it first, and the previous keys that are
+/// still needed.
 package struct KeyRing: Sendable, Equatable {
-    /// The next, the current, then the previous ones, newest first.
+    /// The next key, the current key, then the previous keys, newest first.
     package private(set) var keys: [StoredKey]
 
     package var current: StoredKey? { keys.first { $0.state == .current } }
     package var next: StoredKey? { keys.first { $0.state == .next } }
 
-    /// Nil for keys that are no ring: with no or several current ones, several next ones, or ids that are the same.
+    /// Nil if the keys are not a ring: none or several are current, several are next, or IDs are repeated.
     init?(_ keys: [StoredKey]) {
         guard keys.count(where: { $0.state == .current }) == 1, keys.count(where: { $0.state == .next }) <= 1,
             Set(keys.map(\.id)).count == keys.count
@@ -77,18 +78,18 @@ package struct KeyRing: Sendable, Equatable {
         sort()
     }
 
-    /// A first key, which needs no time to become known: there is no older set that verifiers could hold.
+    /// A ring with a first key, which is used at once: there is no older set that verifiers could hold.
     init(first: NewKey, now: Int64) {
         keys = [first.stored(.current, at: now)]
     }
 
-    /// When the next key may take over; nil where there is none.
+    /// The time from which the next key may take over; nil if there is none.
     func nextIsReady(_ schedule: RotationSchedule) -> Int64? {
         next.map { $0.since + schedule.publishAhead }
     }
 
-    /// Does what is due by `now`: a next key is made where one is needed, the current one is replaced at its age, and
-    /// previous ones go when their time is over.
+    /// Performs what is due at `now`: creates a next key if one is needed, replaces a current key that has reached its
+    /// age, and removes previous keys that were kept long enough.
     ///
     /// - Returns: whether anything has changed.
     mutating func advance(
@@ -96,7 +97,7 @@ package struct KeyRing: Sendable, Equatable {
     ) rethrows -> Bool {
         let before = keys
         use(by: schedule)
-        // By a clock that has been set back since: what is due after that time is due that much later.
+        // If the clock was set back, later times become `now`, which delays what is due after them.
         for index in keys.indices where keys[index].since > now { keys[index].since = now }
         let keepsNext = purpose.keepsNext(isShared: schedule.isShared)
         if let age = schedule.rotateEvery, let current, now - current.since >= age,
@@ -111,18 +112,18 @@ package struct KeyRing: Sendable, Equatable {
         return keys != before
     }
 
-    /// Notes for how long the keys in use are needed once others are: the longest time that was configured while they were.
+    /// Records for how long the keys in use must be kept afterwards: the longest time configured while they are in use.
     mutating func use(by schedule: RotationSchedule) {
         for index in keys.indices where keys[index].state != .previous {
             keys[index].keptFor = max(keys[index].keptFor, schedule.keepPrevious)
         }
     }
 
-    /// Lets the next key, or a new one where there is none, take over.
+    /// Makes the next key current, or a new one if there is none.
     ///
     /// - Parameters:
     ///   - isShared: whether several gateways use the keys.
-    ///   - discarded: the keys that go at once. Without a next key that others know, a new one takes over.
+    ///   - discarded: the keys to remove at once. If there is no next key, or all are removed, a new key takes over.
     mutating func rotate(
         now: Int64, for purpose: KeyPurpose, isShared: Bool = false, discarding discarded: DiscardedKeys = .none,
         make: () throws -> NewKey
@@ -154,7 +155,7 @@ package struct KeyRing: Sendable, Equatable {
     }
 }
 
-/// A key that has just been made.
+/// A newly created key.
 struct NewKey {
     let id: String
     let material: Secret

@@ -6,7 +6,7 @@ package import Store
 package struct KeyRingFile: KeyRingStorage {
     package let purpose: KeyPurpose
     private let file: OwnerOnlyFile
-    /// Where earlier versions kept their one sealing key, as its 32 bytes.
+    /// The file in which earlier versions stored their only sealing key, as its 32 bytes.
     private let single: OwnerOnlyFile?
 
     package var path: String { file.path }
@@ -19,7 +19,7 @@ package struct KeyRingFile: KeyRingStorage {
         single = purpose == .sealing ? OwnerOnlyFile(path: "\(stateDirectory)/\(KeyPurpose.singleSealingKeyName)") : nil
     }
 
-    /// Whether a gateway could use these contents as the file of that name.
+    /// Whether a gateway could use these contents as the file with that name.
     static func canRead(_ contents: [UInt8], asFile name: String) -> Bool {
         guard !name.hasSameBytes(as: KeyPurpose.singleSealingKeyName) else {
             return (try? NewKey.sealing(Secret(contents))) != nil
@@ -33,16 +33,16 @@ package struct KeyRingFile: KeyRingStorage {
         }
     }
 
-    /// The ring; nil when none has been made. Throws rather than pass over a file that cannot be used.
+    /// The ring; nil if none has been created. Throws rather than ignore a file that cannot be used.
     package func read() throws -> KeyRing? {
         if let bytes = try file.read() { return try decode(bytes) }
         guard let bytes = try single?.read() else { return nil }
         return KeyRing(first: try NewKey.sealing(Secret(bytes)), now: 0)
     }
 
-    /// Changes what is there, or makes what is not, while no other process does.
+    /// Changes the stored ring or creates it, while other processes are locked out.
     ///
-    /// - Parameter change: gets what ``read()`` gives and leaves a ring; one that is as it was is not written.
+    /// - Parameter change: receives the result of ``read()`` and leaves a ring, which is written only if it differs.
     package func update(_ change: (inout KeyRing?) throws -> Void) throws -> KeyRing {
         try file.locked {
             let before = try read()
@@ -56,7 +56,7 @@ package struct KeyRingFile: KeyRingStorage {
         }
     }
 
-    /// Nothing: a file is not sealed.
+    /// Does nothing: a file is not sealed.
     package func reseal() -> Bool { false }
 
     private func decode(_ bytes: [UInt8]) throws(KeyFileError) -> KeyRing {

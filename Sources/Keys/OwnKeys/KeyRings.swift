@@ -3,26 +3,26 @@ package import Sealing
 package import Settings
 package import Store
 
-/// Where the gateway's own keys are, by their purpose.
+/// The storage of the gateway's own keys, by their purpose.
 package struct KeyRings: Sendable {
     private let storage: @Sendable (KeyPurpose) -> any KeyRingStorage
     /// Whether several gateways use the same keys.
     package let isShared: Bool
-    /// That of all gateways, where they share the keys.
+    /// The clock of all gateways, if they share the keys.
     private let clock: (any RecordClock)?
 
-    /// Keys in files, of one gateway.
+    /// Keys in files of one gateway.
     package init(stateDirectory: String) {
         isShared = false
         clock = nil
         storage = { KeyRingFile($0, stateDirectory: stateDirectory) }
     }
 
-    /// Keys in a database, of several gateways.
+    /// Keys in a database that several gateways share.
     ///
     /// - Parameters:
-    ///   - sealingKeys: seal the keys in the database: the first seals, all open.
-    ///   - clock: that of all gateways; nil: this machine's.
+    ///   - sealingKeys: the keys that seal the rings in the database: the first seals, all open.
+    ///   - clock: the clock of all gateways; nil for this machine's.
     package init(
         _ records: any KeyRingRecords, sealedWith sealingKeys: SealingKeyRing, clock: (any RecordClock)? = nil
     ) {
@@ -31,9 +31,9 @@ package struct KeyRings: Sendable {
         storage = { SharedKeyRing($0, records, sealedWith: sealingKeys) }
     }
 
-    /// The one place that decides where the keys are.
+    /// Selects the storage by the settings. No other code decides this.
     ///
-    /// - Parameter store: nil where it is not open.
+    /// - Parameter store: nil if it is not open.
     package init(_ settings: GatewaySettings, _ store: (any StateStore)?) throws {
         guard let state = settings.state?.postgres, let records = store?.keyRings else {
             self.init(stateDirectory: settings.stateDirectory)
@@ -45,15 +45,15 @@ package struct KeyRings: Sendable {
             clock: store?.records.clock)
     }
 
-    /// Seconds since 1970 at which a change happens now.
+    /// The time of a change that is made now, in seconds since 1970.
     func now() -> Int64 {
         let now = WallClock.seconds()
         return clock?.believedTime(now) ?? now
     }
 
-    /// Seals a ring for the database, in which its version is bound to it.
+    /// Returns a function that seals a ring for the database and binds it to its version there.
     ///
-    /// - Returns: nil where the keys are in files.
+    /// - Returns: nil if the keys are in files.
     package func sealer(of ring: KeyRing, for purpose: KeyPurpose) -> (@Sendable (Int64) throws -> KeyRingRecord)? {
         guard let shared = storage(purpose) as? SharedKeyRing else { return nil }
         return { try shared.sealed(ring, version: $0) }
@@ -61,10 +61,10 @@ package struct KeyRings: Sendable {
 
     package subscript(_ purpose: KeyPurpose) -> any KeyRingStorage { storage(purpose) }
 
-    /// The ring of the key that limits count by, made now if there is none.
+    /// The ring of the key for the counters of limits, created now if there is none.
     ///
-    /// Where there is a key of the audit log already, the first one comes of that: with it earlier versions have
-    /// counted.
+    /// If there is a key of the audit log already, the first key derives from it, because earlier versions counted with
+    /// that.
     package func limits(now: Int64) async throws -> KeyRing {
         let limits = self[.limits]
         if let ring = try await limits.read() { return ring }

@@ -5,7 +5,7 @@ internal import Sealing
 internal import Store
 
 extension NewKey {
-    /// Makes a key. It is called by what it is: a signing key by its thumbprint, a sealing key by a code of its own.
+    /// Creates a key. The ID of a signing key is its thumbprint; the ID of a sealing key also derives from the key.
     static func make(for purpose: KeyPurpose) throws -> NewKey {
         switch purpose {
         case .assertion, .session:
@@ -20,7 +20,7 @@ extension NewKey {
         NewKey(id: try SealingKey(secret).id, material: secret)
     }
 
-    /// - Parameter audit: the key of the audit log, where there is one already.
+    /// - Parameter audit: the key of the audit log; nil if there is none yet.
     static func limits(from audit: Secret?) throws -> NewKey {
         guard let audit else { return try make(for: .limits) }
         return try sealing(Secret(HMACSHA256.authenticationCode(for: Array("limits".utf8), key: audit.expose())))
@@ -28,7 +28,7 @@ extension NewKey {
 }
 
 extension StoredKey {
-    /// The key that signs. Its id must be its thumbprint, so that no edited file publishes a key by another's name.
+    /// The signing key. Its ID must be its thumbprint, so that no edited file publishes a key under another key's ID.
     package func signingKey() throws -> AssertionKey {
         let key = AssertionKey(try P256SigningKey(pem: material))
         guard key.id.hasSameBytes(as: id) else { throw CryptographyError.unacceptableKey("its id is another key's") }

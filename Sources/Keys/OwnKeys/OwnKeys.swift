@@ -3,27 +3,26 @@ internal import Pipeline
 package import Settings
 package import Store
 
-/// The gateway's own keys as an operator sees and changes them. A running gateway follows at SIGHUP; the keys that it
-/// signs with it looks at once a minute by itself, and all that several gateways share every ten seconds.
+/// The gateway's own keys, for an operator to list and change. A running gateway follows at SIGHUP. It also checks its
+/// signing keys once a minute, and all keys that several gateways share every ten seconds.
 package struct OwnKeys: Sendable {
     private let settings: GatewaySettings
     private let rings: KeyRings
     private let now: Int64
 
-    /// - Parameter now: seconds since 1970; nil for the present, by the clock of all gateways where
-    ///   they share the keys.
+    /// - Parameter now: seconds since 1970; nil for the present, by the clock of all gateways if they share the keys.
     package init(_ settings: GatewaySettings, _ rings: KeyRings, now: Int64? = nil) {
         self.settings = settings
         self.rings = rings
         self.now = now ?? rings.now()
     }
 
-    /// One of the keys, without what is secret of it.
+    /// One key, without its secret.
     package struct Listed: Sendable {
         package var purpose: KeyPurpose
         /// next, current or previous.
         package var state: String
-        /// When it took that state, or a word for a time that nobody knows.
+        /// The time at which it entered that state, or a word if the time is unknown.
         package var since: String
         package var id: String
     }
@@ -40,9 +39,9 @@ package struct OwnKeys: Sendable {
             }
     }
 
-    /// Makes the first keys where there are none.
+    /// Creates the first keys if there are none.
     ///
-    /// - Returns: what was done, in words.
+    /// - Returns: a description of what was done.
     package func generate(_ purpose: KeyPurpose) async throws -> String {
         try requireUnconfigured(purpose)
         let storage = rings[purpose]
@@ -62,12 +61,12 @@ package struct OwnKeys: Sendable {
         return "\(storage.place): made, key \(ring.current?.id ?? "")"
     }
 
-    /// Lets the next key take over.
+    /// Makes the next key current.
     ///
     /// - Parameters:
-    ///   - atOnce: also when some verifiers or gateways may not know it yet.
-    ///   - discarded: the keys that go at once, with all that they signed or sealed.
-    /// - Returns: what was done, in words.
+    ///   - atOnce: whether to rotate even if some verifiers or gateways may not know the next key yet.
+    ///   - discarded: the keys to remove at once, with all that they signed or sealed.
+    /// - Returns: a description of what was done.
     package func rotate(
         _ purpose: KeyPurpose, atOnce: Bool = false, discarding discarded: DiscardedKeys = .none
     ) async throws -> String {
@@ -99,7 +98,7 @@ package struct OwnKeys: Sendable {
 
     /// Seals the keys that several gateways share with the first key of `state.postgres.sealing_keys`.
     ///
-    /// - Returns: what was done, in words.
+    /// - Returns: a description of what was done.
     package func reseal() async throws -> String {
         guard rings.isShared else {
             throw KeyFileError(settings.stateDirectory, "key files are not sealed: there is nothing to do")
@@ -112,15 +111,15 @@ package struct OwnKeys: Sendable {
         return "sealed with the first of \(SharedKeyError.setting): the \(resealed.joined(separator: ", ")) keys"
     }
 
-    /// When gateways use a rotated key.
+    /// A description of when gateways use a rotated key.
     private func followers(_ purpose: KeyPurpose) -> String {
-        // A running gateway would lose all counts made with the other key at once.
+        // A running gateway would at once lose all counts made with the previous key.
         if purpose == .limits { return "a gateway follows at its next start" }
         guard rings.isShared else { return "a running gateway follows at SIGHUP" }
         return "running gateways follow within \(FollowedKeyRing.interval(isShared: true)) seconds"
     }
 
-    /// The keys of all pools' `sealing_keys`; one that several pools have is listed once.
+    /// The keys of all pools' `sealing_keys`; a key of several pools is listed once.
     private var configuredSealingKeys: [Listed] {
         var listed: [Listed] = []
         for (index, key) in settings.signIn.pools.flatMap({ $0.sealingKeys.enumerated() })

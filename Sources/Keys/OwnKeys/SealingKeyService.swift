@@ -2,12 +2,12 @@ package import Logging
 package import Sealing
 internal import Store
 
-/// The sealing keys that several gateways share, followed while they are in use.
+/// The sealing keys that several gateways share. It follows their storage while they are in use.
 package final class SealingKeyService: Sendable {
     package let keys: SealingKeyRing
     private let followed: FollowedKeyRing
 
-    /// Has read the keys, and made them where there were none.
+    /// Reads the keys, and creates them if there are none.
     ///
     /// - Parameter now: seconds since 1970.
     package init(
@@ -27,15 +27,15 @@ package final class SealingKeyService: Sendable {
         try await followed.follow()
     }
 
-    /// Why the keys could not be read last; nil while all is well.
+    /// The error of the last reading of the keys; nil if it succeeded.
     package var error: String? { followed.error }
 
-    /// Reads the keys, and does what is due.
+    /// Reads the keys, and performs what is due.
     ///
-    /// - Throws: what stands against it; what was in use stays so.
+    /// - Throws: the error that prevents it; the keys in use remain.
     package func follow() async throws { try await followed.follow() }
 
-    /// From now on goes by another schedule.
+    /// Replaces the schedule from now on.
     package func adopt(_ schedule: RotationSchedule) { followed.adopt(schedule) }
 
     /// Follows the stored keys and the clock until cancelled.

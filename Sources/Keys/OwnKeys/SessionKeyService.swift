@@ -2,9 +2,9 @@ internal import Cryptography
 internal import Locking
 package import Pipeline
 
-/// The keys of the gateway's own sessions: a key ring in the state directory, and what verifies with it.
+/// The keys of the gateway's own sessions: a key ring, and the key set that verifies with it.
 package final class SessionKeyService: SessionKeys {
-    /// Reads the ring and rotates it.
+    /// The service that reads and rotates the ring.
     package let keys: AssertionKeyService
     private let verifying = Locked<(keys: AssertionKeys, set: KeySet)?>(nil)
 
@@ -14,7 +14,7 @@ package final class SessionKeyService: SessionKeys {
 
     package var signing: AssertionKey? { keys.current?.signing }
 
-    /// Made anew when the ring is another one.
+    /// Created again when the ring changes.
     package var keySet: KeySet? {
         guard let current = keys.current else { return nil }
         return verifying.withLock { known in
@@ -25,15 +25,15 @@ package final class SessionKeyService: SessionKeys {
         }
     }
 
-    /// Nil is not to be expected of a document of the gateway's own.
+    /// Nil is not expected for a document of the gateway's own.
     private static func set(_ keys: AssertionKeys) -> KeySet? {
         try? KeySet(jwks: keys.document, algorithms: [.es256], origin: .own, generation: KeySetGeneration.next())
     }
 }
 
-/// The keys that sessions are signed and verified with.
+/// The keys that sign and verify sessions.
 package protocol SessionKeys: Sendable {
-    /// The key that signs now; nil while there is none.
+    /// The current signing key; nil if there is none.
     var signing: AssertionKey? { get }
     /// The keys that verify, including those that no longer sign.
     var keySet: KeySet? { get }

@@ -2,9 +2,9 @@ internal import Cryptography
 package import Sealing
 package import Store
 
-/// Why the keys that several gateways share cannot be used, in an operator's words.
+/// The reason that the keys that several gateways share cannot be used, worded for operators.
 package struct SharedKeyError: Error, Equatable, CustomStringConvertible {
-    /// The key of the configuration that names the keys that seal the rings.
+    /// The configuration key for the keys that seal the rings.
     package static let setting = "state.postgres.sealing_keys"
 
     package let description: String
@@ -14,8 +14,8 @@ package struct SharedKeyError: Error, Equatable, CustomStringConvertible {
     }
 }
 
-/// The keys of one purpose in a database that several gateways share. They are sealed with keys of the configuration,
-/// which bind them to their purpose and version.
+/// The keys of one purpose in a database that several gateways share. Keys of the configuration seal them, and bind
+/// them to their purpose and version.
 package struct SharedKeyRing: KeyRingStorage {
     package let purpose: KeyPurpose
     private let records: any KeyRingRecords
@@ -24,7 +24,8 @@ package struct SharedKeyRing: KeyRingStorage {
     package var place: String { "\(purpose.rawValue) keys in the database" }
     package var isShared: Bool { true }
 
-    /// How often a change is tried beside other writers. Each of them changes a ring seldom.
+    /// The maximum number of attempts at a change in competition with other writers, each of which changes a ring
+    /// seldom.
     private static let tries = 16
 
     /// - Parameter sealingKeys: the first seals, all open.
@@ -71,7 +72,7 @@ package struct SharedKeyRing: KeyRingStorage {
         return KeyRingRecord(version: version, sealed: sealed.expose())
     }
 
-    /// The one place and version in which a sealed ring opens.
+    /// The purpose and version to which a sealed ring is bound.
     private func binding(_ version: Int64) -> String { "\(purpose.rawValue) \(version)" }
 
     private func open(_ record: KeyRingRecord) throws -> KeyRing {

@@ -7,7 +7,7 @@ extension StoreCopies {
         self.init(stateDirectory: settings.stateDirectory)
     }
 
-    /// The key rings that a backup carries along.
+    /// The key rings in a backup.
     package static func keyRings(in copy: String) async throws -> [KeyPurpose: KeyRing] {
         var rings: [KeyPurpose: KeyRing] = [:]
         for (name, contents) in try await keys(in: Store(reading: copy)) {
@@ -19,7 +19,7 @@ extension StoreCopies {
         return rings
     }
 
-    /// Takes the keys of a backup only where a gateway could use them.
+    /// Accepts the keys of a backup only if a gateway could use them.
     package init(stateDirectory: String) {
         self.init(stateDirectory: stateDirectory) { KeyRingFile.canRead($0, asFile: $1) }
     }

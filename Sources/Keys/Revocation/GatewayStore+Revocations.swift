@@ -3,7 +3,7 @@ package import Pipeline
 package import Store
 
 extension GatewayStore {
-    /// The revocations, read without changing anything; none if no gateway has stored anything yet.
+    /// The revocations, read without changing the store; none if no gateway has stored anything yet.
     ///
     /// - Throws: ``StartupError``
     package static func revocations(in stateDirectory: String, now: Int64) async throws(StartupError) -> RevocationList

@@ -6,9 +6,9 @@ package import Store
 
 /// Revocations by an operator. A running gateway follows within two seconds.
 package struct OperatorRevocation: Sendable {
-    /// Which tokens are meant, by one claim of theirs.
+    /// The tokens to revoke, by one of their claims.
     package enum Claim: Sendable {
-        /// All of a subject that has signed in until now.
+        /// All tokens of a subject that signed in until now.
         case subject(String)
         case originID(String)
         case tokenID(String)
@@ -27,9 +27,9 @@ package struct OperatorRevocation: Sendable {
     }
 
     /// - Parameters:
-    ///   - issuer: its name in the settings; nil where there is one only.
-    ///   - days: for how long; as long as a token that is meant can be valid.
-    /// - Returns: what was done, in words.
+    ///   - issuer: its name in the settings; nil if there is only one.
+    ///   - days: the duration of the revocation, which should be as long as a revoked token can be valid.
+    /// - Returns: a description of what was done.
     package func revoke(_ claim: Claim, issuer name: String?, days: Int) async throws -> String {
         let issuers = settings.trustedIssuers
         guard let issuer = name.map({ name in issuers.filter { $0.name == name } }) ?? issuers.onlyOne else {
@@ -54,14 +54,14 @@ package struct OperatorRevocation: Sendable {
 }
 
 extension OperatorRevocation {
-    /// The time of day by which an issuer dates its tokens, in seconds since 1970. Those of the gateway's own sessions
-    /// have the clock that all gateways share.
+    /// The time by which an issuer dates its tokens, in seconds since 1970. The gateway's own sessions use the clock
+    /// that all gateways share.
     private func time(of issuer: Issuer) -> Int64 {
         let clock = records.clock
         let shared = clock.sharedTime(now)
         let isOwn = issuer.name.hasSameBytes(as: settings.sessionIssuer?.name ?? "")
         let latest = isOwn ? max(shared, clock.believedTime(now)) : clock.latestTime(now)
-        // Of a clock that is behind, a running gateway stores how far it was once a minute.
+        // A running gateway stores the reading of a clock that is behind only once a minute.
         return latest > max(shared, now) ? latest + 60 : latest
     }
 }

@@ -3,21 +3,21 @@ internal import Logging
 internal import Pipeline
 internal import Store
 
-/// How the list follows the store, whoever writes it.
+/// The part that follows the store, whichever process writes it.
 extension RevocationService {
-    /// How many seconds pass between two looks for what has ended.
+    /// The seconds between two removals of ended revocations.
     private static let tidyingInterval: Int64 = 600
-    /// How much time passes at least between two readings.
+    /// The minimum time between two readings.
     private static let shortestPause = Duration.milliseconds(20)
-    /// How many revocations are stored at once when the database lacks them.
+    /// The maximum number of revocations in one write when the database lacks them.
     private static let storedAtOnce = 1000
 
-    /// Takes over what others have written since this was called last; at first all that is kept. After a failure all
-    /// is read again: what was missed meanwhile is not known.
+    /// Reads what others have written since the last call; at first the whole list. After a failure the whole list is
+    /// read again, because it is unknown which changes were missed.
     ///
-    /// - Throws: why nothing could be read. A failure to store is logged, and a later call tries again.
+    /// - Throws: the error if nothing could be read. A failure to store is logged, and a later call tries again.
     package func follow() async throws {
-        // A process that was frozen goes by its old list until it has read a new one.
+        // A process that was frozen would use its old list until it has read a new one.
         await judgeAge()
         let began = uptime()
         let reading: RevocationReading
@@ -33,7 +33,7 @@ extension RevocationService {
         let revocations = reading.records.compactMap(Revocation.init)
         let list = current
         let new = revocations.filter { !list.includes($0) }
-        // Other gateways are told of a reading that every event loop goes by.
+        // Other gateways learn of a reading only when every event loop uses it.
         if !new.isEmpty { await add(new) }
         let wasTooOld = state.withLock { state in
             (state.readAt, state.position) = (max(began, state.readAt), reading.position)
@@ -45,8 +45,9 @@ extension RevocationService {
         if reading.isWhole, changes.isShared || hasUnstored { await storeMissing(revocations) }
     }
 
-    /// Stores what is held here and the store lacks: it was revoked while the store could not be written, or on a
-    /// database server that another one has taken the place of. A failure is logged once for as long as it lasts.
+    /// Stores the revocations that are held here and missing in the store. They were made while the store could not be
+    /// written, or on a database server that another one has replaced. A failure is logged once for as long as it
+    /// lasts.
     private func storeMissing(_ stored: [Revocation]) async {
         let (now, state) = (now(), state.withLock { $0 })
         let missing = state.list.revocations(notIn: RevocationList.empty.adding(stored)).filter { $0.endsAt > now }
@@ -69,14 +70,14 @@ extension RevocationService {
             return
         }
         cannotStore = false
-        // Of calls that have failed meanwhile, the next reading stores the rest.
+        // The next reading stores the revocations of calls that failed meanwhile.
         self.state.withLock { $0.storedCalls = max($0.storedCalls, state.failedCalls) }
         guard !missing.isEmpty else { return }
         logger.notice(
             "revocations stored that the store lacked", metadata: ["revocations": .stringConvertible(missing.count)])
     }
 
-    /// Lets no token count while the list is too old.
+    /// Marks the list as too old or not. No token is accepted while it is too old.
     private func judgeAge() async {
         let isTooOld = staleness.withLock { $0 }?.makesTooOld(status.age) ?? false
         guard isTooOld != current.isTooOld else { return }
@@ -87,7 +88,7 @@ extension RevocationService {
         await publish()
     }
 
-    /// Forgets what has ended.
+    /// Removes ended revocations.
     func removeEnded() async throws {
         state.withLock { $0.list = $0.list.removingEnded(now: now()) }
         try await records.removeEnded(now: now())
@@ -104,12 +105,12 @@ extension RevocationService {
                 guard !Task.isCancelled else { return }
                 report("\(error)")
             }
-            // Everyone who may connect to the database may announce: all that comes meanwhile is one reading.
+            // Every user of the database can send notifications: all that arrive meanwhile cause a single reading.
             do { try await Task.sleep(for: Self.shortestPause) } catch { return }
         }
     }
 
-    /// Forgets what has ended, from time to time.
+    /// Removes ended revocations, from time to time.
     private func tidy() async {
         guard uptime() - tidiedAt >= Self.tidyingInterval else { return }
         tidiedAt = uptime()

@@ -4,48 +4,48 @@ package import Logging
 package import Pipeline
 package import Store
 
-/// Why tokens were not revoked.
+/// The reason that tokens were not revoked.
 enum RevocationError: Error, Equatable {
-    /// There are as many revocations as are held.
+    /// The maximum number of revocations is reached.
     case full
 }
 
-/// The revocation list: kept in the store, and given to every event loop.
+/// The revocation list, which is stored in the store and passed to every event loop.
 package actor RevocationService {
     /// For metrics.
     package struct Status: Sendable {
         package var count = 0
         package var limit = 0
-        /// Sessions with tokens that were replaced.
+        /// The number of sessions with superseded tokens.
         package var superseded = 0
-        /// Revocations that could not be taken or not be kept.
+        /// The number of revocations that were refused or could not be stored.
         package var failures = 0
         /// Seconds since the list was last known to be complete.
         package var age: Int64 = 0
-        /// Whether it is so old that no token counts.
+        /// Whether it is so old that no token is accepted.
         package var isTooOld = false
         /// Whether other gateways have the same list.
         package var isShared = false
-        /// How changes by others are learned of.
+        /// The way in which changes by others are detected.
         package var notice = ChangeNotice.poll
     }
 
     struct State {
         var list = RevocationList.empty
         var failures = 0
-        /// How many calls have left revocations in memory alone because the store failed.
+        /// The number of calls whose revocations are only in memory because the store failed.
         var failedCalls = 0
-        /// Of how many of these, from the first on, it has the revocations now.
+        /// The number of these calls, from the first on, whose revocations have since been stored.
         var storedCalls = 0
-        /// When the list was last known to be complete, in seconds of the clock that nobody sets.
+        /// The time at which the list was last known to be complete, in seconds of the monotonic clock.
         var readAt: Int64
-        /// How far the list has been read.
+        /// The position up to which the list has been read.
         var position: ChangePosition?
     }
 
-    /// Whoever follows the list.
+    /// An observer of the list.
     struct Observer: Sendable {
-        /// Called after a reading that has brought something.
+        /// Called after a reading that returned revocations.
         var hasRead: @Sendable () -> Void = {}
     }
 
@@ -58,10 +58,11 @@ package actor RevocationService {
     let uptime: @Sendable () -> Int64
     let logger: Logger
     var tidiedAt: Int64
-    /// Whether the next reading is of the whole list: something may have been missed, or may be missing there.
+    /// Whether the next reading is of the whole list, because changes may have been missed or may be missing in the
+    /// store.
     var needsWhole = true
     var lastFailure: String?
-    /// Whether the last try to store what the store lacks has failed.
+    /// Whether the last attempt to store missing revocations failed.
     var cannotStore = false
     nonisolated let staleness: Locked<RevocationStaleness?>
     private nonisolated let limit: Locked<Int>
@@ -78,9 +79,10 @@ package actor RevocationService {
                 isShared: changes.isShared, notice: changes.notice)
         }
     }
-    /// Whether revocations are held that could not be stored. They are stored as soon as that succeeds.
+    /// Whether some revocations could not be stored. They are stored as soon as that succeeds.
     package nonisolated var hasUnstored: Bool { state.withLock { $0.failedCalls > $0.storedCalls } }
-    /// How far the list has been read, and how many seconds ago; nil where it is no list of several gateways.
+    /// The position up to which the list has been read, and the seconds since then; nil if the list is not shared by
+    /// several gateways.
     package nonisolated var standing: (position: ChangePosition, age: Int64)? {
         guard changes.isShared else { return nil }
         return state.withLock { state in
@@ -89,12 +91,12 @@ package actor RevocationService {
     }
 
     /// - Parameters:
-    ///   - maximumCount: how many are held; more are refused.
-    ///   - publish: returns when every event loop goes by ``current``.
+    ///   - maximumCount: the maximum number of revocations; more are refused.
+    ///   - publish: returns when every event loop uses ``current``.
     ///   - now: the time by which ended revocations may be forgotten, in seconds since 1970.
     ///   - revocationTime: the time by which tokens are revoked, likewise.
-    ///   - staleness: nil where the list is never too old.
-    ///   - uptime: seconds of a clock that nobody sets.
+    ///   - staleness: nil if the list is never too old.
+    ///   - uptime: seconds of a monotonic clock.
     package init(
         records: any RevocationRecords, maximumCount: Int, logger: Logger, now: @escaping @Sendable () -> Int64,
         revocationTime: @escaping @Sendable () -> Int64, staleness: RevocationStaleness? = nil,
@@ -115,40 +117,41 @@ package actor RevocationService {
         self.publish = publish
     }
 
-    /// How many are held at most.
+    /// The maximum number of revocations.
     private nonisolated var maximumCount: Int { limit.withLock { $0 } }
 
-    /// At once, so that of two reloads the later one's holds.
+    /// Applies at once, so that of two reloads the later one wins.
     package nonisolated func adopt(maximumCount: Int) {
         limit.withLock { $0 = maximumCount }
     }
 
-    /// As above; the list is judged by it within a second.
+    /// Applies at once; the list is judged by it within a second.
     package nonisolated func adopt(_ staleness: RevocationStaleness?) {
         self.staleness.withLock { $0 = staleness }
     }
 
-    /// Calls `body` after each reading that has brought something, from now on.
+    /// Calls `body` after each further reading that returns revocations.
     package nonisolated func afterReading(_ body: @escaping @Sendable () -> Void) {
         observer.withLock { $0 = Observer(hasRead: body) }
     }
 
-    /// Of how many sessions it can be known at most that tokens were superseded: revocations never lack room for them.
+    /// The maximum number of sessions with superseded tokens, which never take the room of revocations.
     package nonisolated var room: Int {
         max(0, min(maximumCount / 2, maximumCount - current.count))
     }
 
-    /// Lets tokens count no more because others have taken their places. Nothing of it is kept.
+    /// Invalidates tokens that newer ones have replaced. This is not stored.
     package func supersede(_ tokens: [SupersededTokens]) async {
         let room = room
         state.withLock { $0.list = $0.list.superseding(tokens, limit: room) }
         await publish()
     }
 
-    /// Revokes. When this returns, that outlasts a loss of power, and the next request of every connection goes by it.
+    /// Revokes tokens. When this returns, the revocations survive a loss of power, and the next request of every
+    /// connection is subject to them.
     ///
-    /// - Throws: ``RevocationError/full``; or the store's error. Then it holds here, and is lost with the process unless
-    ///   a later reading could store it.
+    /// - Throws: ``RevocationError/full``; or the store's error. The revocations then apply to this gateway, and are
+    ///   lost with the process unless a later reading could store them.
     package func revoke(_ revocations: [Revocation]) async throws {
         guard hasRoom(for: revocations) || makeRoom(for: revocations) else {
             state.withLock { $0.failures += revocations.count }
@@ -156,7 +159,7 @@ package actor RevocationService {
                 "not revoked: limits.revocations is reached", metadata: ["held": .stringConvertible(current.count)])
             throw RevocationError.full
         }
-        // It holds first: the store may take its time.
+        // Applied here first: the store may be slow.
         await add(revocations)
         do {
             try await records.keep(revocations.map(RevocationRecord.init))
@@ -178,8 +181,8 @@ package actor RevocationService {
     }
 
     /// Whether these fit into the list. Revocations of a whole user, as on deletion or disabling, may use a 12.5 %
-    /// reserve: sign-outs, of which anyone can make many, do not stand in their way. Targets that are revoked already
-    /// take no room.
+    /// reserve, so that sign-outs, which anyone can make in large numbers, do not block them. Targets that are already
+    /// revoked take no room.
     private func hasRoom(for revocations: [Revocation]) -> Bool {
         let reserve = revocations.allSatisfy(\.meansUser) ? max(1, maximumCount / 8) : 0
         let limit = maximumCount + reserve

@@ -1,8 +1,8 @@
-/// How long tokens are verified by a list of revocations that cannot be read any more, as while the database is away.
+/// The limit on verifying tokens with a list of revocations that can no longer be read, as while the database is away.
 package struct RevocationStaleness: Sendable, Equatable {
     /// The age of the list in seconds from which it is too old.
     package var after: Int64
-    /// Whether no token counts then. Otherwise verification goes on with the old list.
+    /// Whether no token is accepted then. Otherwise verification continues with the old list.
     package var closes: Bool
 
     package init(after: Int64, closes: Bool) {
@@ -10,6 +10,6 @@ package struct RevocationStaleness: Sendable, Equatable {
         self.closes = closes
     }
 
-    /// - Parameter age: of the list, in seconds.
+    /// - Parameter age: the age of the list, in seconds.
     func makesTooOld(_ age: Int64) -> Bool { closes && age >= after }
 }

@@ -2,8 +2,9 @@ internal import NIOCore
 internal import NIOSSL
 internal import NIOTLS
 
-/// Looks at a handshake's first message while challenges are pending. One that asks for a challenge gets its
-/// certificate, and the connection ends with the handshake (RFC 8737, 3). All others begin as if nobody had looked.
+/// Inspects the first message of a handshake while challenges are pending. A handshake for a challenge gets the
+/// challenge's certificate, and the connection ends with the handshake (RFC 8737, 3). All others proceed as ordinary
+/// connections.
 final class ChallengeHandshake: ChannelInboundHandler, RemovableChannelHandler, TimedConnection {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
@@ -12,7 +13,7 @@ final class ChallengeHandshake: ChannelInboundHandler, RemovableChannelHandler, 
     private let connections: ConnectionSet
     private let timeout: TimeAmount
     private let refused: () -> Void
-    /// Adds the handlers of an ordinary connection behind this one, with the end of the time for the handshake.
+    /// Adds the handlers of an ordinary connection behind this one; takes the deadline of the handshake.
     private let install: (ChannelHandlerContext, NIODeadline) throws -> Void
     private var input = ByteBuffer()
     private var reads = 0
@@ -46,7 +47,8 @@ final class ChallengeHandshake: ChannelInboundHandler, RemovableChannelHandler, 
 
     // MARK: The first message
 
-    /// After so many reads a message is left to TLS, because each read begins with its first byte again.
+    /// The number of reads after which an incomplete message is left to TLS: each read parses it again from its first
+    /// byte.
     private static let mostReads = 64
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -78,7 +80,7 @@ final class ChallengeHandshake: ChannelInboundHandler, RemovableChannelHandler, 
         input = ByteBuffer()
         context.fireChannelRead(wrapInboundOut(buffered))
         context.fireChannelReadComplete()
-        // A challenge's handshake has the same deadline.
+        // For a challenge the handler stays, to enforce the handshake's deadline.
         if challenge == nil { context.pipeline.syncOperations.removeHandler(context: context, promise: nil) }
     }
 
@@ -97,7 +99,7 @@ final class ChallengeHandshake: ChannelInboundHandler, RemovableChannelHandler, 
     func closeNow() { context?.close(promise: nil) }
 }
 
-/// Ends a connection with its handshake, however that ends.
+/// Closes a connection when its handshake has succeeded or failed.
 private final class ChallengeEnd: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 

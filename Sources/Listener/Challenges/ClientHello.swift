@@ -1,7 +1,7 @@
-/// The first message of a TLS handshake (RFC 8446, 4.1.2), as far as it decides on a challenge. TLS itself reads the
-/// message again, and judges it.
+/// The parts of a TLS handshake's first message (RFC 8446, 4.1.2) that identify a challenge. TLS itself parses and
+/// validates the message again.
 struct ClientHello: Equatable {
-    /// RFC 6066, 3.
+    /// The server name (RFC 6066, 3); nil if the message has none.
     var serverName: String?
     /// The protocols of ALPN (RFC 7301), in the client's order.
     var protocols: [[UInt8]] = []
@@ -9,14 +9,14 @@ struct ClientHello: Equatable {
     enum Reading: Equatable {
         case incomplete
         case complete(ClientHello)
-        /// No such message, or a malformed or overlong one.
+        /// Another message, or a malformed or overlong one.
         case other
     }
 
-    /// Longer ones are left to TLS.
+    /// The longest message that is parsed, in bytes. Longer ones are left to TLS.
     private static let longest = 1 << 14
 
-    /// - Parameter bytes: a connection's first.
+    /// - Parameter bytes: the first bytes of a connection.
     static func read(_ bytes: [UInt8]) -> Reading {
         guard bytes.count <= longest + 1024 else { return .other }
         var (records, message) = (Fields(bytes[...]), [UInt8]())
@@ -81,7 +81,7 @@ struct ClientHello: Equatable {
         return found
     }
 
-    /// Big-endian numbers, and bytes after their length.
+    /// A reader of big-endian integers and length-prefixed vectors.
     private struct Fields {
         private var rest: ArraySlice<UInt8>
 

@@ -3,12 +3,12 @@ internal import HTTPTypes
 internal import Locking
 internal import NIOSSL
 
-/// The challenges of an ACME directory that listeners answer now, before anything else: with a text
-/// (RFC 8555, 8.3), or with a certificate at a handshake (RFC 8737).
+/// The pending ACME challenges, which listeners answer before any other processing: `http-01` with a text (RFC 8555,
+/// 8.3), `tls-alpn-01` with a certificate in the handshake (RFC 8737).
 ///
-/// Event loops read what a service writes. They take the lock for requests of the challenges' path, and for each
-/// handshake at a listener with certificates of a directory: neither is often, and a handshake takes a thousand times
-/// as long.
+/// A service writes them and event loops read them. Event loops take the lock for requests to the challenges' path, and
+/// for each handshake at a listener with certificates from an ACME directory. Neither is frequent, and a handshake
+/// takes a thousand times as long.
 package final class PendingChallenges: Sendable {
     private struct Pending {
         /// By token.
@@ -18,16 +18,16 @@ package final class PendingChallenges: Sendable {
     }
 
     private static let path = "/.well-known/acme-challenge/"
-    /// The protocol of a handshake that asks for a challenge's certificate.
+    /// The ALPN protocol of a handshake that requests a challenge's certificate.
     static let tlsProtocol = "acme-tls/1"
 
     private let pending = Locked(Pending())
 
     package init() {}
 
-    /// All that are pending, in the place of those before.
+    /// Replaces the pending challenges.
     ///
-    /// - Parameter certificates: one that cannot be used is left out.
+    /// - Parameter certificates: by server name in lower case; unusable certificates are skipped.
     package func set(
         responses: [(token: String, text: String)], certificates: [(name: String, certificate: TLSCertificate)] = []
     ) {
@@ -48,18 +48,18 @@ package final class PendingChallenges: Sendable {
         return try? NIOSSLContext(configuration: configuration)
     }
 
-    /// The text that answers a request; nil for one that is none of a pending challenge.
+    /// Returns the response text; nil if the request is not for a pending challenge.
     func response(to head: HTTPRequest) -> String? {
         guard let path = head.path, path.begins(with: Self.path), head.method == .get else { return nil }
         let token = ExactText(String(Substring(path.utf8.dropFirst(Self.path.utf8.count))))
         return pending.withLock { $0.responses[token] }
     }
 
-    /// Whether a handshake may be one of a challenge.
+    /// Whether a handshake may be for a pending challenge.
     var awaitsHandshakes: Bool { pending.withLock { !$0.contexts.isEmpty } }
 
-    /// The context that answers a handshake; nil for one that is none of a pending challenge. Such a client offers the
-    /// one protocol and no other (RFC 8737, 3).
+    /// Returns the TLS context for a handshake; nil if it is not for a pending challenge. A client that validates a
+    /// challenge offers only its ALPN protocol (RFC 8737, 3).
     func context(for hello: ClientHello) -> NIOSSLContext? {
         guard hello.protocols.count == 1, hello.protocols[0].elementsEqual(Self.tlsProtocol.utf8),
             let name = hello.serverName

@@ -1,15 +1,15 @@
 package import Pipeline
 internal import Synchronization
 
-/// Where a client's address is counted: one place in each row of every ``AddressCounts``.
-package struct AddressSlots: Sendable, Equatable {
+/// The counters of a client's address: one slot in each row of every ``AddressCounts``.
+package struct AddressCounters: Sendable, Equatable {
     fileprivate let first: UInt16
     fileprivate let second: UInt16
     fileprivate let third: UInt16
 
-    /// - Parameter address: of IPv6 the /64 counts, which one customer has as a whole (RFC 6177).
+    /// - Parameter address: an IPv6 address is reduced to its /64, which one customer has as a whole (RFC 6177).
     package init(of address: IPAddress) {
-        // Seeded anew in each process: nobody can choose addresses that share their places with another one's.
+        // `Hasher` has a random seed per process, so an attacker cannot choose addresses that share a victim's slots.
         var hasher = Hasher()
         hasher.combine(address.ofCustomer)
         let hash = UInt64(bitPattern: Int64(hasher.finalize()))
@@ -21,22 +21,21 @@ package struct AddressSlots: Sendable, Equatable {
     private static let mask = UInt16(AddressCounts.width - 1)
 }
 
-/// Counts what each client address has at the same time, over all event loops.
+/// Counts the concurrent connections or requests of each client address, over all event loops.
 ///
-/// A count-min sketch of three rows (Cormode and Muthukrishnan, 2005) and no table with an entry for each address: an
-/// address is counted in one place of each row, and has what the smallest of the three says. That is never less than it
-/// really has, so nobody gets past a limit. It is more only for an address that shares all three places with others:
-/// with a hundred addresses at their limit, one of half a million others is refused without cause.
+/// A count-min sketch with three rows (Cormode and Muthukrishnan, 2005), not a table with an entry per address: an
+/// address has one slot in each row, and its count is the smallest of the three. The result is never too low, so no
+/// address exceeds a limit. It is too high only if an address shares all three slots with others: with a hundred
+/// addresses at their limit, one of half a million others is wrongly refused.
 ///
-/// So an event loop takes no lock and looks nothing up: three additions when something begins, three when it ends,
-/// without any ordering. Parts of the limit for each loop would not do: connections are dealt out by turns, and two
-/// of one client may land on the same loop. Memory is 96 KiB, however many addresses come, and nothing has to be
-/// cleared away.
+/// An event loop takes no lock and performs no lookup: three relaxed atomic additions at the beginning, three at the
+/// end. A share of the limit per event loop would not work: connections are assigned round-robin, and two of one client
+/// may land on the same loop. Memory is 96 KiB regardless of the number of addresses, and needs no cleanup.
 @safe package final class AddressCounts: Sendable {
-    /// Places in a row; a power of two.
+    /// The number of slots in a row; a power of two.
     static let width = 8192
 
-    /// The rows, one behind the other. Only ever read and changed atomically, and never replaced.
+    /// The three rows, contiguous. Only accessed atomically, and never replaced.
     private nonisolated(unsafe) let counts: UnsafeMutablePointer<Atomic<Int32>>
 
     package init() {
@@ -49,11 +48,11 @@ package struct AddressSlots: Sendable, Equatable {
         unsafe counts.deallocate()
     }
 
-    /// Counts one more of an address in, if there is room.
+    /// Increments the count of an address if it is below the limit.
     ///
-    /// - Returns: whether there was; only then ``end(_:)`` must follow.
+    /// - Returns: whether it was incremented; only then must ``end(_:)`` follow.
     @inline(__always)
-    package func begin(_ slots: AddressSlots, limit: Int) -> Bool {
+    package func begin(_ slots: AddressCounters, limit: Int) -> Bool {
         let least = min(add(1, 0, slots.first), add(1, 1, slots.second), add(1, 2, slots.third))
         if Int(least) <= limit { return true }
         end(slots)
@@ -61,13 +60,13 @@ package struct AddressSlots: Sendable, Equatable {
     }
 
     @inline(__always)
-    package func end(_ slots: AddressSlots) {
+    package func end(_ slots: AddressCounters) {
         _ = add(-1, 0, slots.first)
         _ = add(-1, 1, slots.second)
         _ = add(-1, 2, slots.third)
     }
 
-    /// - Precondition: `slot` is less than ``width``, as those of ``AddressSlots`` are.
+    /// - Precondition: `slot` is less than ``width``; the slots of ``AddressCounters`` always are.
     private func add(_ amount: Int32, _ row: Int, _ slot: UInt16) -> Int32 {
         unsafe counts[row * Self.width + Int(slot)].wrappingAdd(amount, ordering: .relaxed).newValue
     }

@@ -2,17 +2,18 @@ internal import NIOCore
 internal import Pipeline
 internal import Synchronization
 
-/// Which connections of a listener are let in: so many in all, and so many of each address. When there is no room, the
-/// one that has been idle the longest makes room.
+/// The admission control of a listener: a limit on all connections and one per client address. At the overall limit,
+/// the connection that has been idle longest is closed to make room.
 final class ConnectionAdmission: Sendable {
     private let count = Atomic(0)
     private let byAddress = AddressCounts()
     private let sets: [NIOLoopBound<ConnectionSet>]
-    /// Until when nobody is asked for an idle connection, since no event loop had any; the clock of ``NIODeadline``.
+    /// The time until which event loops are not asked for an idle connection, because none had any; on the clock of
+    /// ``NIODeadline``.
     private let quietUntil = Atomic<UInt64>(0)
 
     private static let quiet = TimeAmount.milliseconds(250)
-    /// How many connections of each event loop make room at a time.
+    /// The most connections that one event loop closes per ``makeRoom(evicted:)``.
     private static let mostEvicted = 16
 
     init(_ sets: [NIOLoopBound<ConnectionSet>]) {
@@ -22,22 +23,22 @@ final class ConnectionAdmission: Sendable {
     enum Admission {
         case admitted
         case refused(ConnectionRefusal)
-        /// Other event loops are asked for an idle connection. Nil when it is let in.
+        /// Other event loops are asked for an idle connection. The result is nil if the connection is admitted.
         case undecided(EventLoopFuture<ConnectionRefusal?>)
     }
 
-    /// Lets a connection in, or does not. Its place is free again when the channel has closed.
+    /// Admits or refuses a connection. Its slot is released when the channel closes.
     ///
     /// - Parameters:
     ///   - address: the channel's peer.
-    ///   - evicted: called on the channel's event loop when another one was closed for it.
-    /// - Precondition: on the channel's event loop, and `own` is the set of that.
+    ///   - evicted: called on the channel's event loop if an idle connection was closed for this one.
+    /// - Precondition: on the channel's event loop; `own` is that loop's set.
     func admit(
         _ channel: any Channel, from address: IPAddress?, _ settings: ListenerSettings, own: ConnectionSet,
         evicted: @escaping () -> Void
     ) -> Admission {
-        var slots: AddressSlots?
-        // Of one that begins with a PROXY header, the client's address counts, which is not known yet.
+        var slots: AddressCounters?
+        // For a connection with a PROXY header, the client's address is counted instead. It is not known yet.
         if let address, !settings.isProxy(address), let counted = settings.slots(of: address) {
             guard byAddress.begin(counted, limit: settings.connectionsPerAddress) else {
                 return .refused(.addressLimit)
@@ -69,9 +70,9 @@ final class ConnectionAdmission: Sendable {
             }.nonisolated())
     }
 
-    /// Counts a client in; one that trusted proxies may stand for is not counted, since many are behind it.
+    /// Counts a client's connection. Trusted proxies are not counted, since they stand for many clients.
     ///
-    /// - Returns: whether the address has room.
+    /// - Returns: whether the address is below its limit.
     func admit(_ address: IPAddress, _ channel: any Channel, _ settings: ListenerSettings) -> Bool {
         guard let slots = settings.slots(of: address) else { return true }
         guard byAddress.begin(slots, limit: settings.connectionsPerAddress) else { return false }
@@ -79,10 +80,9 @@ final class ConnectionAdmission: Sendable {
         return true
     }
 
-    /// Closes some of the connections that have been idle the longest, where more are open than the system has
-    /// descriptors for.
+    /// Closes some of the connections that have been idle longest, when the system runs out of descriptors.
     ///
-    /// - Parameter evicted: called for each of them, on its event loop.
+    /// - Parameter evicted: called for each closed connection, on its event loop.
     func makeRoom(evicted: @escaping @Sendable (any EventLoop) -> Void) {
         for set in sets {
             set.eventLoop.execute {
@@ -95,20 +95,20 @@ final class ConnectionAdmission: Sendable {
         }
     }
 
-    private func free(_ slots: AddressSlots?, whenClosed channel: any Channel) {
+    private func free(_ slots: AddressCounters?, whenClosed channel: any Channel) {
         channel.closeFuture.whenComplete { _ in
             self.count.subtract(1, ordering: .relaxed)
             if let slots { self.byAddress.end(slots) }
         }
     }
 
-    private func turnAway(_ slots: AddressSlots?) -> ConnectionRefusal {
+    private func turnAway(_ slots: AddressCounters?) -> ConnectionRefusal {
         count.subtract(1, ordering: .relaxed)
         if let slots { byAddress.end(slots) }
         return .limit
     }
 
-    /// Asks one event loop after the other.
+    /// Asks the event loops one after the other to close an idle connection.
     private func evict(
         among sets: ArraySlice<NIOLoopBound<ConnectionSet>>, on eventLoop: any EventLoop
     ) -> EventLoopFuture<Bool> {

@@ -1,27 +1,28 @@
 internal import NIOCore
 
-/// The connections of one event loop that may be closed in favour of new ones, those first that have been idle the
-/// longest.
+/// The connections of one event loop that may be closed in favour of new ones, longest idle first.
 ///
-/// Nothing is kept in order while requests come and go, which would cost each of them. They are looked for when there
-/// is no room: one search serves many new connections, and one that finds nothing is not repeated at once.
+/// No order is maintained while requests come and go, since each request would pay for it. The connections are searched
+/// when there is no room: one search serves many new connections, and a search without a result is not repeated for 250
+/// ms.
 struct IdleConnections {
     private struct Candidate {
         let connection: any TimedConnection
         let since: NIODeadline
     }
 
-    /// The one that is idle the longest comes last.
+    /// Sorted; the connection that has been idle longest is last.
     private var candidates: [Candidate] = []
     private var nextSearch = NIODeadline.uptimeNanoseconds(0)
 
-    /// A connection that was just opened or answered may have its next request on the way.
+    /// The minimum idle time: a connection that was just opened or has just received a response may have its next
+    /// request on the way.
     static let leastAge = TimeAmount.seconds(1)
     private static let pause = TimeAmount.milliseconds(250)
-    /// How many one search finds at most.
+    /// The most connections that one search returns.
     private static let batch = 64
 
-    /// Takes out the one that has been idle the longest; nil when none is.
+    /// Removes and returns the connection that has been idle longest; nil if none is idle.
     mutating func next(among connections: [any TimedConnection], at now: NIODeadline) -> (any TimedConnection)? {
         if let found = takeLast() { return found }
         guard now >= nextSearch else { return nil }
@@ -38,7 +39,7 @@ struct IdleConnections {
 
     private mutating func takeLast() -> (any TimedConnection)? {
         while let candidate = candidates.popLast() {
-            // It may have gone, or have served a request since.
+            // It may have closed or served a request in the meantime.
             if candidate.connection.setIndex >= 0, candidate.connection.idleSince == candidate.since {
                 return candidate.connection
             }
@@ -46,7 +47,7 @@ struct IdleConnections {
         return nil
     }
 
-    /// Keeps nothing of a search for longer than it is of use.
+    /// Discards the results of the last search.
     mutating func forget() {
         if !candidates.isEmpty { candidates.removeAll() }
     }

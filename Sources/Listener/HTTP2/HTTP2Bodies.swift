@@ -1,9 +1,9 @@
 internal import HTTP1
 internal import NIOCore
 
-/// The body that a stream's client has sent, checked against the announced length (RFC 9113 §8.1.1).
+/// The body of a stream's request, checked against the announced length (RFC 9113 §8.1.1).
 struct HTTP2IncomingBody {
-    /// The parts that may be passed on.
+    /// The parts that may be passed on now.
     struct Parts {
         var body: ByteBuffer?
         var hasEnded = false
@@ -14,12 +14,12 @@ struct HTTP2IncomingBody {
     private var state = State.awaitingHead
     /// The rest of the announced length, in bytes; nil if none was announced.
     private var left: Int?
-    /// The part that makes the announced length complete. It waits for the stream's end: with more to follow, the
-    /// request is malformed, and a backend must not have taken it for a whole one.
+    /// The part that completes the announced length. It is withheld until the stream ends: if more bytes follow, the
+    /// request is malformed, and a backend must not have received it as a complete one.
     private var last: ByteBuffer?
 
     var isOpen: Bool { state == .open }
-    /// Whether no body was announced, and the stream has not ended.
+    /// Whether the announced length is 0, and the stream has not ended.
     var owesEmptyEnd: Bool { state == .open && left == 0 && last == nil }
 
     mutating func begin(contentLength: Int?, endStream: Bool) throws(HTTP1Fault) -> Parts {
@@ -48,7 +48,7 @@ struct HTTP2IncomingBody {
     }
 }
 
-/// The response that was written to a stream, checked against the length that its head announced.
+/// The response written to a stream, checked against the length announced in its head.
 struct HTTP2OutgoingBody {
     private(set) var hasBegun = false
     private(set) var hasBody = false
@@ -61,14 +61,14 @@ struct HTTP2OutgoingBody {
         left = head.contentLength
     }
 
-    /// - Returns: false for more than was announced.
+    /// - Returns: false if the body exceeds the announced length.
     mutating func take(_ count: Int) -> Bool {
         guard let left else { return true }
         self.left = left - count
         return count <= left
     }
 
-    /// - Returns: false for less than was announced.
+    /// - Returns: false if the body is shorter than announced.
     mutating func end() -> Bool {
         hasEnded = true
         return left == nil || left == 0

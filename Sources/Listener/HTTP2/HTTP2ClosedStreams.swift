@@ -1,15 +1,15 @@
-/// The streams of a connection that were closed last, and how.
+/// The most recently closed streams of a connection, and how each was closed.
 ///
-/// Frames for a stream that was reset may have been under way, and are ignored. For another they are an error of the
-/// connection (RFC 9113 §5.1).
+/// Late frames for a reset stream may have been in transit and are ignored. For a stream that ended they are a
+/// connection error (RFC 9113 §5.1).
 struct HTTP2ClosedStreams {
     enum Kind { case ended, reset }
 
-    /// Apart, so that no number of streams that end makes a reset forgotten.
+    /// Separate rings, so that no number of ended streams evicts a reset one.
     private var ended: Ring
     private var reset: Ring
 
-    /// - Parameter most: how many of each kind are known.
+    /// - Parameter most: the number of streams kept of each kind.
     init(most: Int) {
         ended = Ring(most: most)
         reset = Ring(most: most)
@@ -22,7 +22,7 @@ struct HTTP2ClosedStreams {
         }
     }
 
-    /// How the stream was closed; nil when it was long ago, or never open.
+    /// How the stream was closed; nil if it was closed too long ago or never opened.
     subscript(_ stream: Int32) -> Kind? {
         if reset.contains(stream) { return .reset }
         return ended.contains(stream) ? .ended : nil

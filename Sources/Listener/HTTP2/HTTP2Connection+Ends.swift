@@ -1,20 +1,20 @@
 internal import HTTP2
 internal import NIOCore
 
-/// The errors and ends of a connection, and its deadlines.
+/// The errors, closing and deadlines of a connection.
 extension HTTP2Connection {
     private static let drainPing: UInt64 = 0x6472_6169_6E00
 
     // MARK: Errors
 
-    /// The client broke the rules of the connection.
+    /// Ends the connection with an error of the client's.
     func fail(_ error: HTTP2Error) {
         guard phase != .ended else { return }
         session?.fail(error)
         _ = endIfFailed()
     }
 
-    /// As ``fail(_:)``, from within the session.
+    /// As ``fail(_:)``, for calls from within the session.
     func failLater(_ error: HTTP2Error) {
         guard errorCode == 0 else { return }
         session?.fail(error)
@@ -31,7 +31,8 @@ extension HTTP2Connection {
         return true
     }
 
-    /// No stream is there yet that could have the answer.
+    /// Ends a connection whose client did not complete a frame or head in time. No stream exists yet that could carry a
+    /// response.
     private func endHead() {
         let fault: ListenerFault = heads.isTooSlow ? .requestTooSlow : .requestTimeout
         heads.stop()
@@ -47,7 +48,8 @@ extension HTTP2Connection {
         guard context.channel.isActive else { return context.close(promise: nil) }
         life.announce(at: connections.now)
         session?.announceEnd()
-        // libnghttp2 would send the PING first, whose return says that the client knows of the GOAWAY.
+        // libnghttp2 would otherwise send the PING before the GOAWAY. The PING's return shows that the client has
+        // received the GOAWAY.
         session?.produceControl()
         session?.ping(Self.drainPing)
         mustSend = true
@@ -83,7 +85,7 @@ extension HTTP2Connection {
         switch life.deadlinePassed() {
         case .rest:
             reading.forget()
-            session?.rest()
+            session?.releaseIdleMemory()
         case .refuseMore: refuseMore()
         case .close: context.close(promise: nil)
         case nil: break
@@ -102,7 +104,7 @@ extension HTTP2Connection {
         session?.refuseMore()
         session?.produceControl()
         _ = writeOutput(context)
-        // TLS waits for the client's goodbye; meanwhile the connection is no longer idle.
+        // TLS waits for the client's close_notify; meanwhile the connection no longer counts as idle.
         life.close(at: connections.now)
         context.close(promise: nil)
     }

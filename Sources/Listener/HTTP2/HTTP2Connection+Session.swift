@@ -2,8 +2,8 @@ internal import HTTP1
 internal import HTTP2
 internal import NIOCore
 
-/// The session's reports and questions. None of them may call back into its reading or writing, so that whatever ends
-/// the connection waits until it has returned.
+/// The callbacks of the session. None of them may call back into its reading or writing, so the connection is not ended
+/// before they have returned.
 extension HTTP2Connection: HTTP2SessionReceiver {
     // MARK: In
 
@@ -56,12 +56,13 @@ extension HTTP2Connection: HTTP2SessionReceiver {
 
     func streamCloses(_ id: Int32) {
         guard let stream = streams[id] else { return }
-        // GOAWAY closes streams as well, which their client learns as late as of a reset.
+        // GOAWAY closes streams as well. The client learns of that as late as of a reset.
         if stream.isOver || !stream.clientHasEnded { expectLate(id) } else { streams.wasClosed(id, .ended) }
         forget(stream)
     }
 
-    /// Frames that the client sends before it learns that the stream is closed are no error of its own.
+    /// Allows for late frames: those that the client sends before it learns that the stream is closed are not its
+    /// error.
     private func expectLate(_ id: Int32) {
         streams.wasClosed(id, .reset)
         budget.streamWasReset(window: HTTP2SessionLimits.streamWindow)
@@ -93,12 +94,12 @@ extension HTTP2Connection: HTTP2SessionReceiver {
         if let stream = streams[id] {
             stream.resetWasWritten()
         } else {
-            // Refused before it was opened.
+            // The stream was refused before it was opened.
             expectLate(id)
         }
         switch HTTP2Error(rawValue: code) {
         case .noError, .cancel, .internalError, .streamClosed: break
-        // CVE-2025-8671. A malformed request is the client's error as well.
+        // CVE-2025-8671. A malformed request also counts as an error of the client's.
         default: if !budget.resetWasProvoked(at: connections.now) { failLater(.enhanceYourCalm) }
         }
     }

@@ -1,7 +1,7 @@
 internal import HTTP2
 internal import NIOCore
 
-/// The calls that a stream makes of its connection.
+/// The methods that streams call on their connection.
 extension HTTP2Connection {
     // MARK: Frames
 
@@ -22,10 +22,10 @@ extension HTTP2Connection {
         if isWhole { session?.sendWhole(stream, list) } else { session?.send(stream, list) }
     }
 
-    /// Whether a response may begin. If not, ``HTTP2Stream/releaseHead()`` is called when it may.
+    /// Returns whether a response may begin. If not, ``HTTP2Stream/releaseHead()`` is called when it may.
     ///
-    /// With its head goes, of a response without a body, the whole stream: a client that takes nothing is to run into
-    /// the limit of its streams.
+    /// Sending the head of a response without a body would end its stream. Holding it back makes a client that reads
+    /// nothing reach its limit of concurrent streams.
     func takesHead(of stream: HTTP2Stream) -> Bool {
         guard !isWritable else { return true }
         if !stream.response.isHeld { due.held.append(stream) }
@@ -34,13 +34,13 @@ extension HTTP2Connection {
 
     func resumeBody(_ stream: Int32) { session?.resume(stream) }
 
-    /// Resets a stream when what was written to it before has been sent.
+    /// Resets a stream after the data already written to it has been sent.
     func reset(_ stream: HTTP2Stream, _ error: HTTP2Error) {
         due.resets.append((stream, error))
         scheduleFlush()
     }
 
-    /// - Parameter stream: one whose response has ended.
+    /// - Parameter stream: a stream whose response has ended.
     func scheduleFlush(settling stream: HTTP2Stream) {
         due.settling.append(stream)
         scheduleFlush()
@@ -48,12 +48,12 @@ extension HTTP2Connection {
 
     // MARK: The client's reading
 
-    /// A stream begins to wait for its client to take what was written.
+    /// Called when a stream begins to wait for its client to take its response.
     func beginWaiting(at now: NIODeadline) {
         if downloads.beginWaiting(at: now) { downloads.count(from: acknowledgedBytes ?? 0) }
     }
 
-    /// Looks how much the client has taken of all streams.
+    /// Measures the bytes that the client has acknowledged on all streams.
     func measureDownloads(at now: NIODeadline) {
         if let acknowledgedBytes { downloads.measure(acknowledgedBytes, at: now) }
     }

@@ -2,8 +2,8 @@ internal import HTTP2
 internal import NIOCore
 internal import Pipeline
 
-/// One HTTP/2 connection: bytes to streams, what streams send to bytes, its end, its time. The frames themselves are the
-/// session's.
+/// One HTTP/2 connection: input to streams, output of streams to bytes, closing and deadlines. The session handles the
+/// frames.
 final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -19,32 +19,32 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
     var heads: HTTP2HeadWatch
     var reading: HTTP2HeadReading
     var streams: HTTP2StreamTable
-    var due = HTTP2DueStreams()
-    /// Of bodies that the client sends.
-    var uploads: SharedRate
-    /// Of responses that it takes.
+    var due = HTTP2PendingStreams()
+    /// The minimum rate of all request bodies together.
+    var uploads: ConnectionMinimumRate
+    /// The rate at which the client takes its responses.
     var downloads: HTTP2Downloads
-    /// The error that GOAWAY was written with.
+    /// The error code of the GOAWAY that was written; 0: none.
     var errorCode: UInt32 = 0
     var life: HTTP2ConnectionLife
     private(set) var context: ChannelHandlerContext?
     private(set) var isWritable = true
     private var flushIsScheduled = false
     private var isSending = false
-    /// Something is to be sent even if the client reads nothing.
+    /// Whether control frames must be sent even if the client reads nothing.
     var mustSend = false
-    /// It has been told to close, and waits for its WebSockets.
+    /// Whether the connection must close and waits for its WebSockets.
     var isClosing = false
 
     var setIndex = -1
     var nextDeadline: NIODeadline { min(life.deadline, heads.deadline) }
     var phase: HTTP2ConnectionLife.Phase { life.phase }
 
-    /// The size from which parts of bodies go out without being copied. TLS copies all of them anyway, and makes fewer
-    /// records of larger buffers.
+    /// The size, in bytes, from which body parts are sent without being copied. TLS copies all parts anyway, and makes
+    /// fewer records of larger buffers.
     private static let leastPart = 4 << 10
 
-    /// - Parameter makeExchanges: makes what passes a stream's request to the service.
+    /// - Parameter makeExchanges: makes the handler that passes a stream's request to the service.
     init(
         _ settings: ListenerSettings, _ limits: HTTP2Limits, service: any RequestService, connections: ConnectionSet,
         peer: String, scheme: String, makeExchanges: @escaping (HTTP2Stream) -> ExchangeHandler
@@ -57,10 +57,9 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
         budget = HTTP2FrameBudget(limits)
         heads = HTTP2HeadWatch(settings)
         reading = HTTP2HeadReading(limits: settings.head, scheme: scheme)
-        // Of a stream that was reset, what is still on its way is no error. A client may have all its uploads refused
-        // at once.
+        // Frames in transit for a reset stream are no error. A client may have all its uploads refused at once.
         streams = HTTP2StreamTable(mostClosed: max(32, limits.streams))
-        let rate = SharedRate(settings.leastRate, grace: settings.leastRateGrace)
+        let rate = ConnectionMinimumRate(settings.minimumRate, grace: settings.minimumRateGrace)
         (uploads, downloads) = (rate, HTTP2Downloads(rate))
         life = HTTP2ConnectionLife(keepAlive: settings.keepAliveTimeout)
         session = try HTTP2Session(
@@ -81,7 +80,7 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
         closeStreams()
         self.context = nil
         session = nil
-        due = HTTP2DueStreams()
+        due = HTTP2PendingStreams()
     }
 
     func channelInactive(context: ChannelHandlerContext) {
@@ -122,7 +121,7 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
             }
             let frame = max(start, position - HTTP2FrameHeader.size)
             if streams.hasSeen(header) {
-                // The frames before it decide on it.
+                // The frames before this one may change the stream's state, so the session receives them first.
                 guard feed(bytes, start..<frame), admit(header) else { return }
                 start = frame
             }
@@ -134,7 +133,7 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
         _ = feed(bytes, start..<bytes.writerIndex)
     }
 
-    /// - Returns: whether the connection goes on.
+    /// - Returns: false if the connection has ended.
     private func feed(_ bytes: ByteBuffer, _ range: Range<Int>) -> Bool {
         guard !range.isEmpty else { return phase != .ended }
         return feed(
@@ -151,13 +150,13 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
         return true
     }
 
-    /// Looks at a frame of a stream that was opened before (RFC 9113 §5.1).
+    /// Checks a frame of a stream that was opened before (RFC 9113 §5.1).
     ///
-    /// - Returns: whether the connection goes on.
+    /// - Returns: false if the connection has ended.
     private func admit(_ header: HTTP2FrameHeader) -> Bool {
         guard let session, header.stream <= session.lastStream else { return true }
         if let stream = streams[header.stream] {
-            // The session would end the connection.
+            // The session would treat this frame as a connection error; only the stream is reset.
             guard stream.clientHasEnded, !stream.isOver else { return true }
             guard provokedReset() else { return false }
             stream.reset(.streamClosed)
@@ -175,7 +174,7 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
         return true
     }
 
-    /// - Returns: whether the client may have one more stream reset for an error of its own.
+    /// - Returns: false if the client has provoked too many resets, which ends the connection.
     func provokedReset() -> Bool {
         guard budget.resetWasProvoked(at: connections.now) else {
             fail(.enhanceYourCalm)
@@ -187,19 +186,19 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
     func channelReadComplete(context: ChannelHandlerContext) {
         context.fireChannelReadComplete()
         guard phase != .ended, let session else { return }
-        // An error of the connection is to be known before a request is begun.
+        // A connection error must be detected before a request is begun.
         session.produceControl()
         guard !endIfFailed() else { return }
         for stream in due.touched.takeAll() {
             stream.isTouched = false
             stream.readCompleted()
         }
-        // It is not waited for once its streams have ended.
+        // A client that has sent GOAWAY gets this side's GOAWAY too, and the connection ends with its streams.
         if life.isToRefuseMore { refuseMore() }
         scheduleFlush()
     }
 
-    /// The stream's part of this read is at its end when the read is.
+    /// Registers the stream for ``HTTP2Stream/readCompleted()`` at the end of this read.
     func touch(_ stream: HTTP2Stream) {
         guard !stream.isTouched else { return }
         stream.isTouched = true
@@ -222,7 +221,7 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
         if stream.response.isHeld { due.held.removeAll { $0 === stream } }
         stream.close()
         service.streamClosed()
-        // The flush ends the connection, which must not happen from within the session.
+        // The flush ends the connection. That must not happen from within the session.
         if streams.isEmpty, life.streamsAreGone(at: connections.now) { scheduleFlush() }
     }
 
@@ -236,7 +235,7 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
         if isWritable { session.produce() } else { session.produceControl() }
         for (stream, error) in due.resets.takeAll() {
             stream.dropOutput()
-            // Its client may have been faster.
+            // The client may have reset it first.
             if streams[stream.id] === stream { session.reset(stream.id, error) }
         }
         session.produceControl()
@@ -244,7 +243,7 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
 
     // MARK: Output
 
-    /// Sends what there is at the end of the turn.
+    /// Schedules sending for the end of the turn.
     func scheduleFlush() {
         guard !flushIsScheduled, context != nil else { return }
         flushIsScheduled = true
@@ -272,7 +271,7 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
         for stream in due.drained.takeAll() where stream.hasRoomAgain() { stream.changeWritability(true) }
     }
 
-    /// - Returns: whether there was so much of it that there may be more.
+    /// - Returns: whether the output was full, so that there may be more.
     func writeOutput(_ context: ChannelHandlerContext) -> Bool {
         guard let session, session.outputBytes > 0 else { return false }
         let isFull = session.outputIsFull

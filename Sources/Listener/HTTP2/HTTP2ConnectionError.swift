@@ -1,4 +1,4 @@
-/// The errors for which an HTTP/2 connection is ended, by the number that its GOAWAY carries (RFC 9113 §7).
+/// The errors that end an HTTP/2 connection, with the error code of the GOAWAY (RFC 9113 §7).
 package enum HTTP2ConnectionError: UInt32, CaseIterable, Sendable {
     case protocolError = 1
     case internalError

@@ -1,50 +1,50 @@
 internal import NIOCore
 
-/// The phases of an HTTP/2 connection, and until when each may last.
+/// The phases of an HTTP/2 connection and their deadlines.
 struct HTTP2ConnectionLife {
     enum Phase {
         case open
-        /// The first GOAWAY is out, which refuses nothing yet; when the PING behind it has come back, the client
-        /// knows that it is to open no more streams (RFC 9113 §6.8).
+        /// The first GOAWAY has been sent, which refuses nothing yet. When the PING after it has returned, the client
+        /// knows that it must open no more streams (RFC 9113 §6.8).
         case announced
-        /// The second GOAWAY is out. Requests that have begun are finished.
+        /// The second GOAWAY has been sent. Requests that have begun are finished.
         case closing
-        /// Nothing more is sent; input is read and thrown away for a little, so that no reset overtakes the GOAWAY.
+        /// Nothing more is sent. Input is discarded for a while, so that no reset overtakes the GOAWAY.
         case ended
     }
 
-    /// The connection's next step, when its deadline has passed.
+    /// The connection's next step after its deadline.
     enum Step { case rest, refuseMore, close }
 
     private(set) var phase = Phase.open
-    /// The client has sent GOAWAY.
+    /// Whether the client has sent GOAWAY.
     var clientLeaves = false
     private let keepAlive: TimeAmount
     private var latest = NIODeadline.distantFuture
     private var lingering = Lingering()
-    /// It is idle, and has forgotten what requests had in common.
+    /// Whether the connection is idle and has discarded the cached fields of its requests.
     private var isResting = true
 
-    /// How long a connection that has nothing more for its client may last, whatever keeps it from being closed.
+    /// The longest time that a connection may stay open once the gateway has nothing more to send.
     private static let farewell = TimeAmount.seconds(2)
     private static let announcement = TimeAmount.seconds(1)
 
-    /// - Parameter keepAlive: how long it may be idle.
+    /// - Parameter keepAlive: the idle timeout.
     init(keepAlive: TimeAmount) {
         self.keepAlive = keepAlive
     }
 
     var deadline: NIODeadline { min(latest, lingering.deadline) }
 
-    /// Whether the client's GOAWAY is to be followed by this side's.
+    /// Whether the client has sent GOAWAY and this side must still send its own.
     var isToRefuseMore: Bool { clientLeaves && (phase == .open || phase == .announced) }
 
-    /// Since when the connection has been idle, if it has no streams; nil when it is not open any more.
+    /// The time since which the connection has been idle, provided that it has no streams; nil if it is no longer open.
     var idleSince: NIODeadline? {
         phase == .open ? latest - (isResting ? keepAlive : briefWait) : nil
     }
 
-    /// How long a connection on which nothing happens remembers what its requests had in common.
+    /// How long an idle connection keeps the cached fields of its requests.
     private var briefWait: TimeAmount { min(.seconds(2), keepAlive) }
 
     mutating func begin(at now: NIODeadline) { latest = now + keepAlive }
@@ -53,9 +53,9 @@ struct HTTP2ConnectionLife {
         if phase == .open { latest = .distantFuture }
     }
 
-    /// No stream is left.
+    /// Called when the last stream has closed.
     ///
-    /// - Returns: whether the connection is to end.
+    /// - Returns: whether the connection must end.
     mutating func streamsAreGone(at now: NIODeadline) -> Bool {
         if phase == .open {
             latest = now + briefWait
@@ -88,29 +88,29 @@ struct HTTP2ConnectionLife {
         latest = .distantFuture
     }
 
-    /// All has been written, and a slow client gets time to take it.
+    /// Ends the connection: everything has been written, and a slow client gets time to take it.
     mutating func end(at now: NIODeadline) {
         phase = .ended
         latest = now + keepAlive
     }
 
-    /// All has been sent. Input is thrown away from now on.
+    /// Called when everything has been sent. Input is discarded for a limited time from now on.
     mutating func linger(at now: NIODeadline) {
         latest = .distantFuture
         lingering.begin(at: now)
     }
 
-    /// Bytes came after the end.
+    /// Counts bytes received after the end.
     ///
-    /// - Returns: whether more may come.
+    /// - Returns: false if the limit of discarded bytes is reached.
     mutating func threwAway(_ count: Int, at now: NIODeadline) -> Bool { lingering.received(count, at: now) }
 
-    /// An idle connection is closed.
+    /// Closes an idle connection.
     mutating func close(at now: NIODeadline) {
         phase = .ended
         latest = now + Self.farewell
     }
 
-    /// The client has gone.
+    /// Called when the client has disconnected.
     mutating func wasLost() { phase = .ended }
 }

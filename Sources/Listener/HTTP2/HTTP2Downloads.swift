@@ -1,22 +1,22 @@
 internal import NIOCore
 
-/// How fast a connection's client takes its responses, of all streams that wait for it together.
+/// The rate at which a connection's client takes its responses, over all streams that wait for it.
 struct HTTP2Downloads {
-    private(set) var rate: SharedRate
+    private(set) var rate: ConnectionMinimumRate
     private var waitingStreams = 0
-    /// The bytes that the client had acknowledged at the last look.
+    /// The bytes that the client had acknowledged at the last measurement.
     private var acknowledgedBytes: UInt64 = 0
 
-    init(_ rate: SharedRate) {
+    init(_ rate: ConnectionMinimumRate) {
         self.rate = rate
     }
 
     /// Whether any stream waits.
     var areAwaited: Bool { waitingStreams > 0 }
 
-    /// A stream begins to wait.
+    /// Adds a waiting stream.
     ///
-    /// - Returns: whether no other one does, so that ``count(from:)`` is to follow.
+    /// - Returns: whether it is the only one, so that ``count(from:)`` must follow.
     mutating func beginWaiting(at now: NIODeadline) -> Bool {
         waitingStreams += 1
         rate.join()
@@ -24,10 +24,10 @@ struct HTTP2Downloads {
         return waitingStreams == 1
     }
 
-    /// Bytes count from those on that the client has acknowledged by now.
+    /// Sets the acknowledged bytes from which the measurement begins.
     mutating func count(from acknowledged: UInt64) { acknowledgedBytes = acknowledged }
 
-    /// The client has acknowledged so many bytes in all.
+    /// Records the total of acknowledged bytes.
     mutating func measure(_ acknowledged: UInt64, at now: NIODeadline) {
         guard acknowledged > acknowledgedBytes else { return }
         rate.moved(Int(clamping: acknowledged - acknowledgedBytes), at: now)

@@ -1,24 +1,24 @@
 internal import NIOCore
 internal import Pipeline
 
-/// Counts the frames of a client that cost it next to nothing against those it has reason to send.
+/// Limits the frames that cost a client next to nothing, in relation to those that it has reason to send.
 ///
-/// libnghttp2 counts acknowledgements that are not sent, and resets. Whatever a client that reads may send without end is
-/// counted here, and CONTINUATION frames are, of which libnghttp2 counts the parts that they arrive in.
+/// libnghttp2 limits unsent acknowledgements, and resets. Frames that a reading client could send without end are
+/// limited here. So are CONTINUATION frames, because libnghttp2 counts the parts in which they arrive.
 struct HTTP2FrameBudget {
     private var windowUpdates = 100
     private var idleFrames = 100
     private var emptyFrames = 0
-    /// CONTINUATION frames in a row.
+    /// The number of consecutive CONTINUATION frames.
     private var continuationFrames = 0
     private let mostContinuationFrames: Int
-    /// PING and SETTINGS, each of which wants an answer.
+    /// PING and SETTINGS frames; each requires an acknowledgement.
     private var controlFrames = RecentCount(200, within: .seconds(30))
-    /// Streams that the client reset, or brought the gateway to reset.
+    /// Streams that the client reset or provoked the gateway to reset.
     private var resets: RecentCount
-    /// The bytes that may still come of streams that have been reset: as many as their windows allowed.
+    /// The bytes that may still arrive on reset streams: the sum of their windows.
     private var lateBytes = 0
-    /// The same for their trailers.
+    /// The frames other than DATA that may still arrive on reset streams, such as trailers.
     private var lateFrames = 200
 
     private static let most = 10_000
@@ -37,9 +37,9 @@ struct HTTP2FrameBudget {
 
     mutating func dataFrameWasSent() { addWindowUpdates(Self.windowUpdatesPerDataFrame) }
 
-    /// Counts one frame of the client's.
+    /// Counts a frame of the client's.
     ///
-    /// - Returns: false when it is one more than the client may send.
+    /// - Returns: false if the client has exceeded a limit.
     mutating func take(_ type: HTTP2FrameType, at now: NIODeadline) -> Bool {
         if type == .continuation {
             continuationFrames += 1
@@ -64,29 +64,29 @@ struct HTTP2FrameBudget {
         return windowUpdates >= 0 && idleFrames >= 0
     }
 
-    /// A DATA frame has ended, with or without a byte of a body. It did not end its stream.
+    /// Counts a DATA frame that did not end its stream.
     ///
-    /// - Returns: false when it is one more without than may follow each other.
+    /// - Returns: false if too many empty DATA frames have followed each other.
     mutating func dataHasEnded(isEmpty: Bool) -> Bool {
         emptyFrames = isEmpty ? emptyFrames + 1 : 0
         return emptyFrames <= Self.mostEmptyFrames
     }
 
-    /// The gateway resets a stream for the client's error.
+    /// Counts a stream that the gateway resets for an error of the client's.
     ///
-    /// - Returns: false when it is one more than may be.
+    /// - Returns: false if the limit of resets is exceeded.
     mutating func resetWasProvoked(at now: NIODeadline) -> Bool { resets.take(at: now) }
 
-    /// A stream is reset whose client may have sent as much as its window allows.
+    /// Allows for late frames of a reset stream: DATA up to its window, and trailers.
     mutating func streamWasReset(window: Int) {
         lateBytes += window
-        // Its trailers.
+        // For its trailers.
         lateFrames += 1
     }
 
     /// Counts a frame for a stream that has been reset.
     ///
-    /// - Returns: false when the client can have known that nobody takes it.
+    /// - Returns: false if there are more late frames than can have been in transit.
     mutating func takeLate(_ header: HTTP2FrameHeader) -> Bool {
         if header.type == .data { lateBytes -= max(1, header.length) } else { lateFrames -= 1 }
         return lateBytes >= 0 && lateFrames >= 0
@@ -95,11 +95,11 @@ struct HTTP2FrameBudget {
     private mutating func addWindowUpdates(_ count: Int) { windowUpdates = min(windowUpdates + count, Self.most) }
 }
 
-/// Counts what may happen so many times within a time, at any moment.
+/// A limit on the number of events within a sliding period.
 struct RecentCount {
     private let most: Int
     private let period: TimeAmount
-    /// When it happened the last times, in a ring.
+    /// A ring of the times of the last events.
     private var times: [NIODeadline] = []
     private var oldest = 0
 
@@ -108,9 +108,9 @@ struct RecentCount {
         self.period = period
     }
 
-    /// It happens once more.
+    /// Counts an event.
     ///
-    /// - Returns: whether it may.
+    /// - Returns: false if the event exceeds the limit.
     mutating func take(at now: NIODeadline) -> Bool {
         guard times.count == most else {
             times.append(now)
@@ -123,7 +123,7 @@ struct RecentCount {
     }
 }
 
-/// The type of a frame (RFC 9113 §6). Other numbers are types of extensions, or none at all.
+/// The type of a frame (RFC 9113 §6). Other numbers are extension types or unassigned.
 struct HTTP2FrameType: Equatable {
     let number: UInt8
 

@@ -22,40 +22,40 @@ struct HTTP2FrameHeader: Equatable {
         stream = Int32(truncatingIfNeeded: (start & 0x7F_FFFF) << 8 | UInt64(last))
     }
 
-    /// Whether its header block goes on in another frame (§6.10).
+    /// Whether the header block continues in another frame (§6.10).
     var leavesBlockOpen: Bool { (type == .headers || type == .continuation) && flags & Self.endHeaders == 0 }
 
-    /// Whether it is a header block, and nothing else.
+    /// Whether the frame is a complete header block without padding.
     var isWholeBlock: Bool { type == .headers && flags & (Self.endHeaders | Self.padded) == Self.endHeaders }
 }
 
-/// Finds the frames in the bytes of a client, before the session does.
+/// Finds the frame headers in a client's bytes, before the session processes them.
 struct HTTP2FrameScanner {
     /// The client's preface comes first (RFC 9113 §3.4).
     private var prefaceLeft = Self.prefaceLength
-    /// Of a frame's header, as far as it has come.
+    /// The bytes of an incomplete frame header.
     private var header: UInt64 = 0
     private var headerCount = 0
     private var payloadLeft = 0
     private var isData = false
-    /// A header block goes on in the next frame.
+    /// Whether a header block continues in the next frame.
     private var blockIsOpen = false
-    /// Whether it went on in the frame whose header was read last, or should have.
+    /// Whether a header block was open before the last frame header that was read.
     private(set) var blockWasOpen = false
-    /// How often nothing was owed any more.
+    /// The number of times that input was complete.
     private(set) var ends = 0
 
     private static let prefaceLength = 24
 
-    /// Whether the client has begun what it must end before anything else can come: a head, or any frame but a part of
-    /// a body, which is measured by itself.
+    /// Whether the client has begun something that it must complete before anything else can follow: a head, or any
+    /// frame except DATA, whose rate is measured separately.
     var isIncomplete: Bool {
         (1..<Self.prefaceLength).contains(prefaceLeft) || headerCount > 0 || blockIsOpen || payloadLeft > 0 && !isData
     }
 
-    /// The next frame's header, when all of it is there.
+    /// Returns the next frame header; nil if it is incomplete.
     ///
-    /// - Parameter position: where to begin; becomes the index behind the header, or behind the bytes.
+    /// - Parameter position: the index to begin at; set to the index after the header, or to the end of the bytes.
     mutating func next(in bytes: ByteBuffer, from position: inout Int) -> HTTP2FrameHeader? {
         while position < bytes.writerIndex {
             let left = bytes.writerIndex - position

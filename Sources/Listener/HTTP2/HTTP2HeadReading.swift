@@ -1,25 +1,25 @@
 internal import HTTP1
 internal import NIOCore
 
-/// The head or trailers whose fields are coming on a connection. Fields of another stream never come between.
+/// The head or trailers being received on a connection. Fields of different streams never interleave.
 struct HTTP2HeadReading {
     private let limits: HeadLimits
     private let scheme: String
     private var reader: HTTP2HeadReader?
     private(set) var areTrailers = false
-    /// The `Authorization` that came last.
+    /// The last `Authorization` field.
     private var repeated = RepeatedField()
     private var literal = HTTP2RepeatedLiteral()
 
-    /// - Parameter scheme: `http` or `https`, by the listener's kind.
+    /// - Parameter scheme: the listener's scheme, `http` or `https`.
     init(limits: HeadLimits, scheme: String) {
         self.limits = limits
         self.scheme = scheme
     }
 
-    /// The frame of a head, with less to be unpacked; nil where it is to be taken as it is.
+    /// Returns a HEADERS frame that is cheaper to decode than the given one; nil if there is none.
     ///
-    /// - Parameter start: the index behind the frame's header in `bytes`.
+    /// - Parameter start: the index after the frame's header in `bytes`.
     mutating func decoded(_ header: HTTP2FrameHeader, _ bytes: ByteBuffer, from start: Int) -> ByteBuffer? {
         let frame = start - HTTP2FrameHeader.size
         guard header.isWholeBlock, frame >= bytes.readerIndex, header.length <= bytes.writerIndex - start else {
@@ -33,16 +33,16 @@ struct HTTP2HeadReading {
         self.areTrailers = areTrailers
     }
 
-    /// - Returns: whether the rest is to be unpacked.
+    /// - Returns: whether decoding continues.
     mutating func take(_ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) -> Bool {
         unsafe areTrailers
             ? reader?.takeTrailer(name, value) != false : reader?.take(name, value, repeating: &repeated) != false
     }
 
-    /// All fields have come.
+    /// Ends the head or trailers and returns its reader.
     mutating func end() -> HTTP2HeadReader? { reader.take() }
 
-    /// Forgets the fields that requests had in common.
+    /// Discards the cached fields of earlier requests.
     mutating func forget() {
         repeated.forget()
         literal.forget()

@@ -1,33 +1,33 @@
 internal import NIOCore
 
-/// Sees to it that an HTTP/2 client ends the heads that it begins, and in time: the session keeps the beginning of a
-/// frame, or of a header block, for as long as the rest takes.
+/// The time limit for the heads and frames that an HTTP/2 client begins: the session stores the beginning of a frame or
+/// header block until the rest arrives.
 struct HTTP2HeadWatch {
     private let timeout: TimeAmount
-    private var rate: LeastRate
+    private var rate: MinimumRate
     private var latest = NIODeadline.distantFuture
 
-    /// When what has begun must have come, at the rate that it comes.
+    /// The time at which the begun frame or head must be complete, considering its rate.
     var deadline: NIODeadline { min(latest, rate.deadline) }
 
-    /// Whether the rate is too low, and not the whole time over.
+    /// Whether the minimum rate is violated first, and not the timeout.
     var isTooSlow: Bool { rate.deadline < latest }
 
     init(_ settings: ListenerSettings) {
         timeout = settings.headTimeout
-        rate = LeastRate(settings.leastRate, grace: settings.leastRateGrace)
+        rate = MinimumRate(settings.minimumRate, grace: settings.minimumRateGrace)
     }
 
-    /// Bytes have come.
+    /// Records received bytes.
     ///
     /// - Parameters:
-    ///   - isIncomplete: whether something is owed behind them.
-    ///   - hasEnded: whether nothing was, somewhere among them.
+    ///   - isIncomplete: whether a frame or head is incomplete after them.
+    ///   - hasEnded: whether the input was complete at some point among them.
     mutating func received(_ count: Int, isIncomplete: Bool, hasEnded: Bool, at now: NIODeadline) {
         if !isIncomplete {
             stop()
         } else if latest == .distantFuture || hasEnded {
-            // A client that ends one and begins the next in the same bytes has the whole time for that.
+            // A client that completes one head and begins the next in the same bytes has the full time for the new one.
             latest = now + timeout
             rate.begin()
             rate.wait(at: now)

@@ -2,31 +2,31 @@ internal import HTTP1
 internal import HTTP2
 internal import NIOCore
 
-/// The long value that came last on a connection in Huffman's code, with what that says.
+/// A cache of a connection's last long Huffman-coded value and its decoded form.
 ///
-/// libnghttp2 decodes four bits at a time. For a token of a kilobyte that is a fifth of the instructions that a small
-/// request takes. Clients send theirs with each request, and many never index it (RFC 7541 §7.1.3), so that its code comes
-/// each time. From the second time on the session gets the head with the value as it is: a string may come either way
+/// libnghttp2 decodes four bits at a time: for a token of a kilobyte, a fifth of a small request's instructions.
+/// Clients send their token with each request, and many never index it (RFC 7541 §7.1.3), so the code repeats. From its
+/// second occurrence on, the session receives the head with the value as a plain literal; strings may have either form
 /// (§5.2).
 ///
-/// It looks at heads that come whole and in one frame. All others, and whatever is malformed, are the session's.
+/// Only heads that arrive complete in one frame are examined. All others, and malformed ones, are left to the session.
 struct HTTP2RepeatedLiteral {
-    /// The bytes of the shortest and of the longest code that is kept.
+    /// The lengths, in bytes, of codes that are cached.
     private static let lengths = 128...4096
-    /// The longest payload that a frame may have (RFC 9113 §4.2).
+    /// The longest payload of a frame, in bytes (RFC 9113 §4.2).
     private static let mostPayload = 1 << 14
     private static let priority: UInt8 = 0x20
     private static let prioritySize = 5
 
     private var code: [UInt8] = []
-    /// The value as a literal that is not coded, its length first; nil until the code has come again.
+    /// The value as a plain string literal with its length; nil until the code has occurred twice.
     private var literal: [UInt8]?
     private var frame = ByteBuffer()
 
     /// - Parameters:
-    ///   - header: of a frame without padding that begins and ends a head.
-    ///   - start: the index of that frame in `bytes`, which has the whole of it.
-    /// - Returns: the frame to be taken in its place; nil where there is none.
+    ///   - header: the header of a HEADERS frame without padding that contains the whole head.
+    ///   - start: the index of that frame in `bytes`, which contains all of it.
+    /// - Returns: the frame to process instead; nil if there is none.
     mutating func decoded(_ header: HTTP2FrameHeader, _ bytes: ByteBuffer, at start: Int) -> ByteBuffer? {
         guard header.length <= Self.mostPayload else { return nil }
         let begin = start - bytes.readerIndex
@@ -66,7 +66,7 @@ struct HTTP2RepeatedLiteral {
         return literal
     }
 
-    /// The first value of a head that is long and coded: with its length, and alone (RFC 7541 §6).
+    /// Returns the range of the first long Huffman-coded value in a head, with and without its length (RFC 7541 §6).
     ///
     /// - Parameter start: the index of the head's first field.
     private static func longString(
@@ -75,7 +75,7 @@ struct HTTP2RepeatedLiteral {
         var index = start
         while index < frame.count {
             let first = unsafe frame[index]
-            // Indexed, or a new size of the table.
+            // An indexed field, or a dynamic table size update.
             if first & 0x80 != 0 || first & 0xE0 == 0x20 {
                 guard unsafe HPACKInteger.read(frame, at: &index, prefix: first & 0x80 != 0 ? 7 : 5) != nil else {
                     return nil
@@ -93,9 +93,9 @@ struct HTTP2RepeatedLiteral {
         return nil
     }
 
-    /// The bytes of a string.
+    /// Returns the range of a string's bytes, without its length.
     ///
-    /// - Parameter index: of its first byte; becomes the one behind it.
+    /// - Parameter index: the index of the string; set to the index after it.
     private static func string(in frame: UnsafeRawBufferPointer, at index: inout Int) -> Range<Int>? {
         guard let length = unsafe HPACKInteger.read(frame, at: &index, prefix: 7), length <= frame.count - index else {
             return nil

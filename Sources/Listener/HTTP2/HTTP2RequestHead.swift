@@ -1,19 +1,19 @@
 internal import HTTP1
 internal import HTTPTypes
 
-/// The head of an HTTP/2 request, fit to become HTTP/1.1 towards a backend.
+/// The head of an HTTP/2 request, in a form that can be forwarded as HTTP/1.1.
 struct HTTP2RequestHead {
-    /// As HTTP/1.1's parser gives it: the authority apart, no `Host` among the fields.
+    /// The request as the HTTP/1.1 parser returns it: the authority is separate, not a `Host` field.
     var request: HTTPRequest
     var contentLength: Int?
     var expectsContinue: Bool
 }
 
-/// Takes the fields of a head or of trailers as they are unpacked, strictly (RFC 9113 §8.2, §8.3). It refuses fields
-/// that HTTP/1.1 could not carry or would read differently.
+/// A strict reader of the decoded fields of a head or trailers (RFC 9113 §8.2, §8.3). It rejects fields that HTTP/1.1
+/// could not carry or would interpret differently.
 struct HTTP2HeadReader {
     private let limits: HeadLimits
-    /// `http` or `https`, by the listener's kind.
+    /// The listener's scheme, `http` or `https`.
     private let scheme: String
 
     private var method: HTTPRequest.Method?
@@ -26,15 +26,15 @@ struct HTTP2HeadReader {
     private var contentLength: Int?
     private var expectsContinue = false
     private var fields: [HTTPField] = []
-    /// Where the cookie stands among `fields`.
+    /// The index of the cookie in `fields`.
     private var cookieIndex: Int?
     private var bytes = 0
     private var fieldCount = 0
-    /// The first that was found. Nothing that follows is stored.
+    /// The first fault; fields after it are not stored.
     private var fault: HTTP1Fault?
 
-    /// How many times the bytes that a head may have are unpacked at most. A head that exceeds the first is refused, and
-    /// one that exceeds this is an attack.
+    /// The multiple of the head's size limit that is decoded at most. A head above the limit is refused; a head above
+    /// this multiple is an attack.
     private static let mostUnpacked = 4
 
     init(limits: HeadLimits, scheme: String) {
@@ -45,8 +45,8 @@ struct HTTP2HeadReader {
 
     /// Takes the next field of a head.
     ///
-    /// - Parameter repeated: what came last on the same connection; becomes this request's if it has one.
-    /// - Returns: whether the rest is to be unpacked.
+    /// - Parameter repeated: the connection's last `Authorization`; set to this request's if it has one.
+    /// - Returns: whether decoding continues.
     mutating func take(
         _ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, repeating repeated: inout RepeatedField
     ) -> Bool {
@@ -59,10 +59,10 @@ struct HTTP2HeadReader {
         }
     }
 
-    /// Takes the next field of trailers. These hold no pseudo-fields, names with capitals, values of several lines, or
-    /// fields about a connection (RFC 9113 §8.1, §8.2.1, §8.2.2).
+    /// Takes the next trailer field. Rejects pseudo-fields, names with capitals, values of several lines, and
+    /// connection-specific fields (RFC 9113 §8.1, §8.2.1, §8.2.2).
     ///
-    /// - Returns: whether the rest is to be unpacked.
+    /// - Returns: whether decoding continues.
     mutating func takeTrailer(_ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) -> Bool {
         unsafe take(name, value) { reader throws(HTTP1Fault) in
             try reader.countField()
@@ -76,7 +76,7 @@ struct HTTP2HeadReader {
         _ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer,
         _ body: (inout Self) throws(HTTP1Fault) -> Void
     ) -> Bool {
-        // The length of the line in HTTP/1.1: `name: value CRLF`.
+        // The length of the field line in HTTP/1.1: `name: value CRLF`.
         let length = name.count + value.count + 4
         bytes += length
         guard fault == nil else { return bytes <= Self.mostUnpacked * limits.head }
@@ -94,7 +94,7 @@ struct HTTP2HeadReader {
         guard fieldCount <= limits.fieldCount else { throw .tooManyFields }
     }
 
-    /// Whether no HTTP/2 message can have the field (RFC 9113 §8.2.2).
+    /// Whether the field is connection-specific and thus forbidden in HTTP/2 (RFC 9113 §8.2.2).
     private static func isOfConnection(_ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) -> Bool {
         switch name.count {
         case 2: unsafe FieldText.isSame(name, "te") && !FieldText.isSame(value, "trailers")
@@ -106,7 +106,7 @@ struct HTTP2HeadReader {
         }
     }
 
-    /// RFC 9113 §8.3: each once, before all fields.
+    /// RFC 9113 §8.3: each at most once, and before all regular fields.
     private mutating func takePseudoField(
         _ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer
     ) throws(HTTP1Fault) {
@@ -167,9 +167,9 @@ struct HTTP2HeadReader {
         fields.append(field)
     }
 
-    /// Reads a field that says what the message is.
+    /// Interprets `Host`, `Content-Length`, `Expect` and `Cookie`.
     ///
-    /// - Returns: whether it is used up.
+    /// - Returns: whether the field is consumed and must not be stored.
     private mutating func takeFraming(
         _ text: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer
     ) throws(HTTP1Fault) -> Bool {
@@ -188,7 +188,7 @@ struct HTTP2HeadReader {
             expectsContinue = true
         } else if unsafe FieldText.isSame(text, "cookie") {
             if let cookieIndex {
-                // RFC 9113 §8.2.3: crumbs are one cookie for who knows no crumbs.
+                // RFC 9113 §8.2.3: split cookies are joined for HTTP/1.1.
                 unsafe fields[cookieIndex].value += "; " + String(decoding: value, as: UTF8.self)
                 return true
             }
@@ -197,24 +197,24 @@ struct HTTP2HeadReader {
         return false
     }
 
-    /// The whole head.
+    /// Returns the complete head.
     func finish() throws(HTTP1Fault) -> HTTP2RequestHead {
         if let fault { throw fault }
         guard let method, let path, hasScheme,
-            // RFC 8441 §4: without a protocol CONNECT asks for a tunnel to anywhere, which is not served.
+            // RFC 8441 §4: CONNECT without `:protocol` requests a tunnel to any host, which is not supported.
             (method == .connect) == (connectProtocol != nil),
             connectProtocol.map(FieldText.isToken) != false
         else { throw .malformedRequestLine }
-        // RFC 9110 §9.3.6: what follows a CONNECT is no content.
+        // RFC 9110 §9.3.6: a CONNECT request has no content.
         guard method != .connect || contentLength == nil else { throw .malformedContentLength }
-        // Method, target and version with their blanks, as HTTP/1.1 counts the line.
+        // The length of the HTTP/1.1 request line: method, target and version with their spaces.
         guard methodLength + path.utf8.count + 10 <= limits.requestLine else { throw .targetTooLong }
         guard FieldText.isVisible(path), path.utf8.first == UInt8(ascii: "/") || (path == "*" && method == .options)
         else { throw .malformedTarget }
         let authority = try checkedAuthority()
         var fields = HTTPFields()
         fields.reserveCapacity(self.fields.count)
-        // Appending one by one takes a generic detour each time.
+        // Appending each field separately goes through generic code each time.
         fields.replaceSubrange(0..<0, with: self.fields)
         var request = HTTPRequest(
             method: method, scheme: scheme, authority: authority, path: path, headerFields: fields)
@@ -226,7 +226,7 @@ struct HTTP2HeadReader {
         if let fault { throw fault }
     }
 
-    /// RFC 9113 §8.3.1: `:authority`, or `host` in its stead; both must say the same.
+    /// RFC 9113 §8.3.1: `:authority`, or `host` if it is missing; if both are present, they must be equal.
     private func checkedAuthority() throws(HTTP1Fault) -> String {
         guard let authority = authority ?? host else { throw .missingHost }
         guard Authority.isValid(authority) else { throw .malformedHost }

@@ -2,11 +2,11 @@ internal import HTTP1
 internal import HTTP2
 internal import HTTPTypes
 
-/// How much body a response's head announces, which goes out as a list of fields.
+/// The body that a response's head announces. Initializers also write the head to a list of fields.
 struct HTTP2ResponseHead {
     /// Whether a body may follow.
     let hasBody: Bool
-    /// That body's Content-Length.
+    /// The Content-Length of that body; nil if unknown.
     let contentLength: Int?
 
     private init(_ status: HTTPResponse.Status, toHead: Bool, contentLength: Int?) {
@@ -17,7 +17,7 @@ struct HTTP2ResponseHead {
 
     /// Writes a response's head.
     ///
-    /// - Parameter toHead: whether it answers a HEAD request.
+    /// - Parameter toHead: whether the request's method is HEAD.
     init(_ head: HTTPResponse, toHead: Bool, to list: HTTP2FieldList) {
         list.begin(head.status)
         var length: Int?
@@ -33,8 +33,8 @@ struct HTTP2ResponseHead {
         self.init(head.status, toHead: toHead, contentLength: length)
     }
 
-    /// `101 Switching Protocols` as an extended CONNECT hears it: 200, and without what only HTTP/1.1's handshake has
-    /// (RFC 8441 §5).
+    /// Writes `101 Switching Protocols` as the response to an extended CONNECT: 200, without the fields of the HTTP/1.1
+    /// handshake (RFC 8441 §5).
     init(switching head: HTTPResponse, to list: HTTP2FieldList) {
         var head = head
         head.status = .ok
@@ -43,9 +43,9 @@ struct HTTP2ResponseHead {
         self.init(head, toHead: false, to: list)
     }
 
-    /// Writes a head whose fields are passed on as they are.
+    /// Writes a head with fields that are passed on unchanged.
     ///
-    /// - Parameter requestID: for `X-Request-Id`.
+    /// - Parameter requestID: the value of `X-Request-Id`.
     init(
         _ status: HTTPResponse.Status, _ lines: EndToEndLines, requestID: String, toHead: Bool, to list: HTTP2FieldList
     ) {
@@ -66,7 +66,7 @@ struct HTTP2ResponseHead {
         status.code < 200 || status.code == 204
     }
 
-    /// RFC 9113 §8.2.2: what HTTP/1.1 says about a connection has no meaning here.
+    /// RFC 9113 §8.2.2: connection-specific fields of HTTP/1.1 must not be sent.
     private static func isOfTheConnection(_ name: String) -> Bool {
         switch name {
         case "connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade": true
@@ -81,7 +81,7 @@ extension HTTP2FieldList {
         append(":status", String(status.code))
     }
 
-    /// Writes 100 (RFC 9110 §15.2.1).
+    /// Writes the head of a 100 (Continue) response (RFC 9110 §15.2.1).
     func writeContinue() { begin(.continue) }
 
     /// Writes a response's trailers.

@@ -1,17 +1,19 @@
 internal import NIOCore
 
-/// How long an HTTP/2 client may take nothing of a stream's response, and how slowly it may take the end of it.
+/// The time limits for a client that takes a stream's response: how long it may take nothing, and how slowly it may
+/// take the end.
 ///
-/// As ``SlowReader``, for a stream: the client's windows hold its body back as well as the network does. A stream is
-/// waited for while it takes no more of the body, and from the response's end until all of it has been sent.
+/// The counterpart of ``SlowReader`` for a stream, whose body is held back by the client's windows as well as by the
+/// network. The gateway waits for the client while the stream accepts no more of the body, and from the response's end
+/// until all of it has been sent.
 struct HTTP2SlowReader {
     private let patience: TimeAmount
-    /// Of what is left of a finished response.
-    private var rate: LeastRate
-    /// When the client must have taken some; far away while it is not waited for.
+    /// The minimum rate for the rest of a finished response.
+    private var rate: MinimumRate
+    /// The time at which the client must have taken some bytes; distant future while the gateway does not wait.
     private var latest = NIODeadline.distantFuture
     private var excuses = HTTP2Excuses()
-    /// Whether the stream takes no more of the body.
+    /// Whether the stream accepts no more of the body.
     var isBlocked = false
     private var isFinishing = false
     private var isWaiting = false
@@ -20,17 +22,17 @@ struct HTTP2SlowReader {
 
     init(_ settings: ListenerSettings) {
         patience = settings.bodyIdleTimeout
-        rate = LeastRate(settings.leastRate, grace: settings.leastRateGrace)
+        rate = MinimumRate(settings.minimumRate, grace: settings.minimumRateGrace)
     }
 
     var deadline: NIODeadline { min(latest, rate.deadline) }
 
-    /// The response has ended, and was not sent as a whole.
+    /// Called when the response has ended but has not been sent completely.
     mutating func finish() { isFinishing = true }
 
-    /// Looks whether the client is to be waited for.
+    /// Begins or ends waiting for the client, as needed.
     ///
-    /// - Returns: what that changes.
+    /// - Returns: the change; nil if there is none.
     mutating func update(at now: NIODeadline) -> Change? {
         guard isBlocked || isFinishing else { return stopWaiting() ? .ends : nil }
         if isFinishing, !rate.isMeasuring {
@@ -43,7 +45,7 @@ struct HTTP2SlowReader {
         return .begins
     }
 
-    /// - Returns: whether the client was waited for.
+    /// - Returns: whether the gateway was waiting for the client.
     mutating func stopWaiting() -> Bool {
         defer { isWaiting = false }
         latest = .distantFuture
@@ -51,7 +53,7 @@ struct HTTP2SlowReader {
         return isWaiting
     }
 
-    /// The client took so many bytes.
+    /// Records bytes that the client has taken.
     mutating func took(_ count: Int, at now: NIODeadline) {
         guard isWaiting else { return }
         latest = now + patience
@@ -60,8 +62,8 @@ struct HTTP2SlowReader {
         rate.wait(at: now)
     }
 
-    /// The deadline has passed: whether the client gets more time, since it takes what it can of other streams.
-    mutating func isExcused(by downloads: SharedRate, at now: NIODeadline) -> Bool {
+    /// Returns whether the client gets more time after its deadline, because it takes other streams fast enough.
+    mutating func isExcused(by downloads: ConnectionMinimumRate, at now: NIODeadline) -> Bool {
         if rate.deadline <= now {
             guard downloads.isMet(at: now) else { return false }
             rate.wait(until: downloads.deadline)
@@ -74,20 +76,21 @@ struct HTTP2SlowReader {
     }
 }
 
-/// How often a stream on which nothing moves is excused by its connection, which keeps the least rate with others.
+/// The number of times that a stalled stream has been excused because its connection keeps the minimum rate with other
+/// streams.
 ///
-/// Its turn comes at some time: a stream that stands still for ten times as long as it may by itself is one that its
-/// client has forgotten, or keeps on purpose.
+/// The limit is ten times the ordinary patience: a stream that is stalled for longer has been forgotten by its client,
+/// or is held open on purpose.
 struct HTTP2Excuses {
     private var count = 0
 
     private static let most = 9
 
-    /// Something has moved.
+    /// Resets the count, when bytes have moved.
     mutating func forget() { count = 0 }
 
-    /// - Parameter start: since when nothing has moved on the stream.
-    mutating func excuse(_ rate: SharedRate, since start: NIODeadline, at now: NIODeadline) -> Bool {
+    /// - Parameter start: the time since which no bytes have moved on the stream.
+    mutating func excuse(_ rate: ConnectionMinimumRate, since start: NIODeadline, at now: NIODeadline) -> Bool {
         guard count < Self.most, rate.isMet(since: start, at: now) else { return false }
         count += 1
         return true

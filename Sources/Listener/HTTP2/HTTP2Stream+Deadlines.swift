@@ -1,11 +1,11 @@
 internal import HTTP2
 internal import NIOCore
 
-/// How fast a stream's client sends its body and takes its response, and what happens when its time is over.
+/// The minimum rates and deadlines of a stream, for its request and its response.
 extension HTTP2Stream {
     // MARK: The request
 
-    /// The rate is of no interest any more.
+    /// Stops measuring the request's rate.
     func stopMeasuring() {
         guard pace.isMeasuring, let connection else { return }
         pace.stopMeasuring(&connection.uploads, at: connections.now)
@@ -22,7 +22,7 @@ extension HTTP2Stream {
         }
     }
 
-    /// The client took something.
+    /// Called when the client has taken bytes of the response.
     func bodyWasSent(_ count: Int, at now: NIODeadline) { reader.took(count, at: now) }
 
     func deadlinePassed() {
@@ -31,7 +31,7 @@ extension HTTP2Stream {
         if reader.deadline <= now {
             connection.measureDownloads(at: now)
             guard !reader.isExcused(by: connection.downloads.rate, at: now) else { return }
-            // A reset, so that the client does not mistake its part for the whole response.
+            // A reset, so that the client does not take a part of the response for all of it.
             reset(.cancel)
         } else if let fault = pace.fault(beside: connection.uploads, at: now) {
             fail(fault)

@@ -4,7 +4,7 @@ internal import HTTPTypes
 internal import NIOCore
 internal import Pipeline
 
-/// The response's way from its service to the session.
+/// The path of a response from the service to the session.
 extension HTTP2Stream {
     // MARK: In
 
@@ -37,8 +37,8 @@ extension HTTP2Stream {
     private func beginHead(isTunnel: Bool, _ write: (HTTP2FieldList) -> HTTP2ResponseHead) {
         let list = connections.takeFieldList()
         let head = write(list)
-        // Body parts that follow the response's head are a conversation and not an upload. They may pause as long as an
-        // idle body may.
+        // Body parts after the response's head are a bidirectional exchange, not an upload. Pauses up to the body's
+        // idle timeout are allowed.
         stopMeasuring()
         response.begin(head, in: list, isTunnel: isTunnel)
     }
@@ -81,9 +81,9 @@ extension HTTP2Stream {
     }
 
     private func writeEnd(_ trailers: HTTPFields?) {
-        // A body shorter than was announced must not look like a whole one.
+        // A body shorter than announced must not look complete.
         guard response.end(trailers) else { return reset(.internalError) }
-        // RFC 9113 §8.1: the client need not send what is left of its request.
+        // RFC 9113 §8.1: the client need not send the rest of its request.
         if !clientHasEnded { pace.expectNothing() }
         sendHead()
         connection?.resumeBody(id)
@@ -108,7 +108,7 @@ extension HTTP2Stream {
 
     func takeBody(atMost most: Int) -> ByteBuffer { response.takeBody(atMost: most) }
 
-    /// The client need not send what is left of its request (RFC 9113 §8.1).
+    /// Called when the response's end was written. The client need not send the rest of its request (RFC 9113 §8.1).
     func endWasWritten(_ session: HTTP2Session) {
         if !clientHasEnded { session.reset(id, .noError) }
     }
@@ -119,19 +119,19 @@ extension HTTP2Stream {
 
     // MARK: The client's reading
 
-    /// Whether the service hears that the client has taken enough to go on.
+    /// Returns whether a paused service may continue.
     func hasRoomAgain() -> Bool { response.hasRoomAgain && !isOver }
 
     func changeWritability(_ isWritable: Bool) {
         guard response.holdBack(!isWritable) else { return }
         reader.isBlocked = !isWritable
-        // A WebSocket has its own limit for the time in which nothing moves.
+        // WebSockets have their own idle timeout.
         if !response.isTunnel { waitForReader() }
         exchanges?.writabilityChanged(isWritable)
     }
 
     func responseWaits() -> Bool {
-        // A stream of which all has been sent is closed by now.
+        // A stream whose response has been sent completely is closed by now.
         guard response.hasEnded, !isOver, connection != nil else { return false }
         reader.finish()
         waitForReader()

@@ -3,35 +3,34 @@ internal import HTTP2
 internal import HTTPTypes
 internal import NIOCore
 
-/// One stream of an HTTP/2 connection: what comes on it to request parts, response parts to what goes out. It has no
-/// channel of its own.
+/// One stream of an HTTP/2 connection: input to request parts, response parts to output. It has no channel of its own.
 final class HTTP2Stream: MessageCodec, TimedConnection {
     let id: Int32
-    /// Nil when the stream has gone.
+    /// The stream's connection; nil after the stream has closed.
     private(set) var connection: HTTP2Connection?
     let connections: ConnectionSet
     var exchanges: ExchangeHandler?
 
     private var incoming = HTTP2IncomingBody()
-    /// The client has ended its side.
+    /// Whether the client has ended its side.
     private(set) var clientHasEnded = false
-    /// Parts that came before the request was released; nil from then on.
+    /// Parts received before the request was released to the service; nil from then on.
     private var buffered: [RequestPart]? = []
-    /// The part of the body that waits until the service wants more of it.
+    /// The part of the body that waits while the service has paused it.
     var input = HTTP2StreamInput()
-    /// An extended CONNECT: its client may be silent for as long as it likes.
+    /// Whether the request is an extended CONNECT, whose client may be silent indefinitely.
     private var isConnect = false
     private var continueIsDue = false
     var response = HTTP2StreamResponse()
     private(set) var isOver = false
-    /// The rest of the request is of no interest.
+    /// Whether the request has failed; the rest of it is ignored.
     private var hasFailed = false
 
     var setIndex = -1
     var nextDeadline: NIODeadline { min(pace.deadline, reader.deadline) }
-    /// Of the body that the client sends.
+    /// The rate and deadline of the request's body.
     var pace: HTTP2UploadPace
-    /// For a client that is slow to take its response.
+    /// The time limits for a client that takes its response slowly.
     var reader: HTTP2SlowReader
     /// Whether the connection calls ``readCompleted()`` at the end of the read.
     var isTouched = false
@@ -45,7 +44,7 @@ final class HTTP2Stream: MessageCodec, TimedConnection {
         connections.insert(self)
     }
 
-    /// The stream has gone.
+    /// Called when the stream has closed.
     func close() {
         guard let connection else { return }
         isOver = true
@@ -54,7 +53,7 @@ final class HTTP2Stream: MessageCodec, TimedConnection {
         connections.remove(self)
         dropOutput()
         buffered = nil
-        // Whoever waits for a key set holds the exchange, and with it the stream.
+        // A request waiting for a key set retains the exchange, and thereby the stream.
         input = HTTP2StreamInput()
         exchanges?.detach()
         exchanges = nil
@@ -77,17 +76,17 @@ final class HTTP2Stream: MessageCodec, TimedConnection {
         pace.begin(&connection.uploads, at: connections.now)
     }
 
-    /// The head is none of a request.
+    /// Called when the head is not a valid request.
     func refuse(_ fault: HTTP1Fault, endStream: Bool) {
         clientHasEnded = endStream
         fail(.http(fault))
     }
 
-    /// Trailers have come. They end the body; no field of theirs goes on.
+    /// Called when trailers have been received. They end the body; their fields are not forwarded.
     func trailersCame(_ fault: HTTP1Fault?, endStream: Bool) {
         clientHasEnded = clientHasEnded || endStream
         take { () throws(HTTP1Fault) in
-            // RFC 9113 §8.5: on a stream that is a connection there is nothing but DATA. §8.1: trailers are the end.
+            // RFC 9113 §8.5: after CONNECT, a stream carries only DATA. §8.1: trailers end the stream.
             guard !isConnect, endStream else { throw .malformedField }
             if let fault { throw fault }
             return try incoming.end()
@@ -105,7 +104,7 @@ final class HTTP2Stream: MessageCodec, TimedConnection {
         take { () throws(HTTP1Fault) in try incoming.end() }
     }
 
-    /// The client has reset the stream.
+    /// Called when the client has reset the stream.
     func wasReset() {
         isOver = true
         stopMeasuring()
@@ -161,10 +160,10 @@ final class HTTP2Stream: MessageCodec, TimedConnection {
         connection?.consumed(count, of: id)
     }
 
-    /// Lets the service have the request: all that came in one read with it has been seen.
+    /// Releases the request to the service: everything that arrived in the same read has been checked.
     func release() {
         guard let parts = buffered, !isOver else { return }
-        // `content-length: 0` is believed when the stream has ended: no body may follow.
+        // With `content-length: 0` the request is released when the stream has ended: no body may follow.
         guard !incoming.owesEmptyEnd else { return }
         buffered = nil
         for part in parts { pass(part) }
@@ -175,7 +174,7 @@ final class HTTP2Stream: MessageCodec, TimedConnection {
         connection?.sendContinue(id)
     }
 
-    /// The read that brought something for this stream is at its end.
+    /// Called at the end of a read with input for this stream.
     func readCompleted() {
         if pace.hasArrived, let connection { pace.measureArrived(&connection.uploads, at: connections.now) }
         if buffered != nil { release() } else { exchanges?.readComplete() }
@@ -203,7 +202,7 @@ final class HTTP2Stream: MessageCodec, TimedConnection {
         if pace.isMeasuring, let connection { pace.wait(&connection.uploads, at: connections.now) }
     }
 
-    /// Answers if that is still possible, and wants no more of the client's.
+    /// Sends an error response if still possible, and ignores the rest of the request.
     func fail(_ fault: ListenerFault) {
         guard !isOver else { return }
         hasFailed = true
@@ -212,19 +211,19 @@ final class HTTP2Stream: MessageCodec, TimedConnection {
         buffered = nil
         continueIsDue = false
         guard !response.hasBegun else { return reset(.protocolError) }
-        // RFC 9113 §8.1.1: a malformed request is a stream error, whatever is answered before.
+        // RFC 9113 §8.1.1: a malformed request is a stream error, even after an error response.
         if fault.isMalformed { response.endError = .protocolError }
         exchanges?.fail(fault)
     }
 
     // MARK: Ends
 
-    /// RST_STREAM went out, whoever wanted it.
+    /// Called when RST_STREAM was written, for any cause.
     func resetWasWritten() { isOver = true }
 
     func reset(_ error: HTTP2Error) {
         guard !isOver, let connection else { return }
-        // The client gets the beginning of a response that is broken off, as far as it takes it at once.
+        // If a response is broken off, the client gets its beginning, as far as it accepts it at once.
         if error == .internalError { sendHead() } else { dropOutput() }
         isOver = true
         stopMeasuring()
@@ -232,27 +231,28 @@ final class HTTP2Stream: MessageCodec, TimedConnection {
         exchanges?.disconnect()
     }
 
-    /// Whoever closes a stream that is not at its end breaks its response off.
+    /// Resets the stream; if its response has not ended, with INTERNAL_ERROR.
     func breakOff() { reset(response.hasEnded ? .noError : .internalError) }
 
-    /// Nothing of the connection can be trusted any more; the service gives up what it does for this stream.
+    /// Called on a connection error; the service abandons the request of this stream.
     func connectionFailed() {
         isOver = true
         buffered = nil
         exchanges?.disconnect()
     }
 
-    /// The connection drains; its streams finish.
+    /// Does nothing: while the connection drains, its streams finish.
     func drain() {}
-    /// The connection closes, and its streams with it.
+    /// Does nothing: the connection closes its streams.
     func closeNow() {}
 
-    /// A WebSocket is to be closed now.
+    /// Tells the sink to close its WebSocket now.
     func closeTunnel() { exchanges?.mustClose() }
 }
 
 extension ListenerFault {
-    /// Whether no HTTP/2 message can be like that. One that is too long, too slow or not served is well formed.
+    /// Whether the message is malformed in HTTP/2. A request that is too long, too slow or not supported is
+    /// well-formed.
     fileprivate var isMalformed: Bool {
         guard case .http(let fault) = self else { return false }
         switch fault {

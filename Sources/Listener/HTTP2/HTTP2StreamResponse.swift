@@ -2,29 +2,29 @@ internal import HTTP2
 internal import HTTPTypes
 internal import NIOCore
 
-/// A stream's response, as far as it has not gone out.
+/// The part of a stream's response that has not been sent.
 struct HTTP2StreamResponse {
-    /// It answers a HEAD request.
+    /// Whether the request's method is HEAD.
     var isToHead = false
-    /// The stream carries a WebSocket's bytes.
+    /// Whether the stream carries a WebSocket.
     private(set) var isTunnel = false
-    /// The connection calls ``HTTP2Stream/releaseHead()`` when the head may be sent.
+    /// Whether the head is held back until the connection calls ``HTTP2Stream/releaseHead()``.
     var isHeld = false
-    /// The error that the stream ends with behind its response.
+    /// The error with which the stream is reset after its response; nil: none.
     var endError: HTTP2Error?
     private(set) var trailers: HTTPFields?
     private var outgoing = HTTP2OutgoingBody()
     private var output = HTTP2StreamOutput()
-    /// The response's head, which ends the stream when nothing follows it before it is flushed.
+    /// The response's head until it is sent. It ends the stream if the response ends without a body before the flush.
     private var unwrittenHead: HTTP2FieldList?
 
     var hasBegun: Bool { outgoing.hasBegun }
     var hasBody: Bool { outgoing.hasBody }
     var hasEnded: Bool { outgoing.hasEnded }
     var hasUnwrittenHead: Bool { unwrittenHead != nil }
-    /// Whether more of the body waits than the service should add to.
+    /// Whether so much of the body waits that the service must be paused.
     var isTooMuch: Bool { output.isTooMuch }
-    /// Whether the service waits, and need not any more.
+    /// Whether the service is paused and may continue.
     var hasRoomAgain: Bool { output.isHeldBack && output.hasRoom }
 
     // MARK: In
@@ -35,14 +35,14 @@ struct HTTP2StreamResponse {
         unwrittenHead = list
     }
 
-    /// Counts bytes that are to be appended.
+    /// Counts bytes that will be appended.
     ///
-    /// - Returns: false when they are more than were announced.
+    /// - Returns: false if the body exceeds the announced length.
     mutating func mayAppend(_ count: Int) -> Bool { outgoing.take(count) }
 
     mutating func append(_ part: ByteBuffer) { output.append(part) }
 
-    /// - Returns: false when the body is shorter than was announced.
+    /// - Returns: false if the body is shorter than announced.
     mutating func end(_ trailers: HTTPFields?) -> Bool {
         guard outgoing.end() else { return false }
         if outgoing.hasBody { self.trailers = trailers }
@@ -51,9 +51,9 @@ struct HTTP2StreamResponse {
         return true
     }
 
-    /// The service is told to wait, or to go on.
+    /// Records whether the service is paused.
     ///
-    /// - Returns: whether that is a change.
+    /// - Returns: whether the value has changed.
     mutating func holdBack(_ isHeldBack: Bool) -> Bool {
         guard output.isHeldBack != isHeldBack else { return false }
         output.isHeldBack = isHeldBack
@@ -62,21 +62,21 @@ struct HTTP2StreamResponse {
 
     // MARK: Out
 
-    /// The head, if it is still to be sent, and whether it is the whole response.
+    /// Removes and returns the unsent head, and whether it is the whole response; nil if it was sent.
     mutating func takeHead() -> (list: HTTP2FieldList, isWhole: Bool)? {
         guard let list = unwrittenHead.take() else { return nil }
         return (list, output.isEnd && trailers == nil && endError == nil)
     }
 
-    /// The contents of the next DATA frame; nil: nothing is there.
+    /// Returns the contents of the next DATA frame; nil if there are none yet.
     func nextBody(atMost most: Int) -> HTTP2BodyStep? { output.next(atMost: most) }
 
-    /// The next bytes of the body, of one part.
+    /// Removes and returns the next bytes of the body, from one part.
     mutating func takeBody(atMost most: Int) -> ByteBuffer { output.take(atMost: most) }
 
-    /// Drops the body.
+    /// Discards the body and an unsent head.
     ///
-    /// - Returns: the list of a head that is not sent any more.
+    /// - Returns: the field list of the unsent head, for reuse; nil if the head was sent.
     mutating func removeAll() -> HTTP2FieldList? {
         output.removeAll()
         return unwrittenHead.take()

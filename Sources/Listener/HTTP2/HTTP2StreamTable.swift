@@ -1,15 +1,15 @@
 internal import HTTP2
 
-/// The streams of an HTTP/2 connection: those that are open, and how others were closed.
+/// The open streams of an HTTP/2 connection, and how others were closed.
 struct HTTP2StreamTable {
     private var streams: [Int32: HTTP2Stream] = [:]
-    /// The stream that was asked for last: mostly it is asked for again.
+    /// The stream that was looked up last: the next lookup is mostly for the same one.
     private var latest: HTTP2Stream?
     private var closed: HTTP2ClosedStreams
-    /// The highest number of a stream whose head began to come.
+    /// The highest stream identifier whose head has begun.
     private var lastSeen: Int32 = 0
 
-    /// - Parameter mostClosed: how many streams are known that were closed in the same way.
+    /// - Parameter mostClosed: the number of closed streams kept for each way of closing.
     init(mostClosed: Int) {
         closed = HTTP2ClosedStreams(most: mostClosed)
     }
@@ -19,7 +19,7 @@ struct HTTP2StreamTable {
 
     subscript(_ id: Int32) -> HTTP2Stream? { streams[id] }
 
-    /// As the subscript, for a stream of which much comes or goes in a row.
+    /// As the subscript, but caches the result for consecutive lookups of one stream.
     mutating func find(_ id: Int32) -> HTTP2Stream? {
         if let latest, latest.id == id { return latest }
         latest = streams[id]
@@ -45,7 +45,7 @@ struct HTTP2StreamTable {
 
     mutating func wasClosed(_ id: Int32, _ kind: HTTP2ClosedStreams.Kind) { closed.insert(id, kind) }
 
-    /// Looks at the header of a frame.
+    /// Records the header of a frame.
     ///
     /// - Returns: whether the stream was seen before.
     mutating func hasSeen(_ header: HTTP2FrameHeader) -> Bool {
@@ -54,7 +54,7 @@ struct HTTP2StreamTable {
         return false
     }
 
-    /// The error of the connection that a frame for a closed stream is (RFC 9113 §5.1); nil if the stream was reset.
+    /// Returns the connection error for a frame on a closed stream (RFC 9113 §5.1); nil if the stream was reset.
     func error(ofLate header: HTTP2FrameHeader) -> HTTP2Error? {
         switch closed[header.stream] {
         case .reset: nil

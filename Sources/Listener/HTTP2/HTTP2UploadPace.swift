@@ -1,36 +1,36 @@
 internal import NIOCore
 
-/// How fast a stream's client sends its body, and until when more of it must come.
+/// The minimum rate and idle timeout of a stream's request body.
 ///
-/// Its stream shares `uploads` with the connection's other streams.
+/// `uploads` is shared with the connection's other streams.
 struct HTTP2UploadPace {
     private let patience: TimeAmount
     private let measures: Bool
-    /// For what is to come from the client.
+    /// The deadline for the client's next bytes.
     private var latest = NIODeadline.distantFuture
-    /// Whether it is the client that is awaited, and not the service.
+    /// Whether the gateway waits for the client, and not for the service.
     var isReading = false
-    /// Of the body that is coming.
-    private var rate: LeastRate
-    /// Whether the client is awaited among those streams that ``HTTP2Connection/uploads`` is of.
+    /// The minimum rate of the request's body.
+    private var rate: MinimumRate
+    /// Whether this stream is counted as waiting in ``HTTP2Connection/uploads``.
     private var isAwaited = false
     private var excuses = HTTP2Excuses()
-    /// Bytes of the body that came in the present read.
+    /// The bytes of the body received in the current read.
     private var arrivedBytes = 0
 
     init(_ settings: ListenerSettings) {
         patience = settings.bodyIdleTimeout
-        measures = settings.leastRate > 0
-        rate = LeastRate(settings.leastRate, grace: settings.leastRateGrace)
+        measures = settings.minimumRate > 0
+        rate = MinimumRate(settings.minimumRate, grace: settings.minimumRateGrace)
     }
 
     var deadline: NIODeadline { min(latest, rate.deadline) }
     var isMeasuring: Bool { rate.isMeasuring }
-    /// Whether ``measureArrived(_:at:)`` is to follow at the end of the read.
+    /// Whether ``measureArrived(_:at:)`` must follow at the end of the read.
     var hasArrived: Bool { measures && arrivedBytes > 0 }
 
-    /// A body begins to come.
-    mutating func begin(_ uploads: inout SharedRate, at now: NIODeadline) {
+    /// Begins to measure a body.
+    mutating func begin(_ uploads: inout ConnectionMinimumRate, at now: NIODeadline) {
         latest = now + patience
         rate.begin()
         if rate.isMeasuring { uploads.join() }
@@ -41,9 +41,9 @@ struct HTTP2UploadPace {
         arrivedBytes += count
     }
 
-    /// Part of the body has come. Of streams that got something in the same read, each is awaited again before the next
-    /// one's part counts.
-    mutating func measureArrived(_ uploads: inout SharedRate, at now: NIODeadline) {
+    /// Measures the bytes of this read. If several streams received bytes in one read, each begins to wait again before
+    /// the next one is measured.
+    mutating func measureArrived(_ uploads: inout ConnectionMinimumRate, at now: NIODeadline) {
         defer { arrivedBytes = 0 }
         guard hasArrived else { return }
         excuses.forget()
@@ -52,41 +52,41 @@ struct HTTP2UploadPace {
         stopWaiting(&uploads, at: now)
     }
 
-    /// More of the body must come.
+    /// Requires more of the body before the idle timeout.
     mutating func expectMore(at now: NIODeadline) { latest = now + patience }
 
-    /// More of the body may come, or none.
+    /// Removes the idle timeout: no more of the body is required.
     mutating func expectNothing() { latest = .distantFuture }
 
-    mutating func wait(_ uploads: inout SharedRate, at now: NIODeadline) {
+    mutating func wait(_ uploads: inout ConnectionMinimumRate, at now: NIODeadline) {
         rate.wait(at: now)
         if !isAwaited { uploads.wait(at: now) }
         isAwaited = true
     }
 
-    private mutating func stopWaiting(_ uploads: inout SharedRate, at now: NIODeadline) {
+    private mutating func stopWaiting(_ uploads: inout ConnectionMinimumRate, at now: NIODeadline) {
         if isAwaited { uploads.stopWaiting(at: now) }
         isAwaited = false
     }
 
-    /// The rate is of no interest any more.
-    mutating func stopMeasuring(_ uploads: inout SharedRate, at now: NIODeadline) {
+    /// Stops measuring the rate.
+    mutating func stopMeasuring(_ uploads: inout ConnectionMinimumRate, at now: NIODeadline) {
         measureArrived(&uploads, at: now)
         rate.end()
         stopWaiting(&uploads, at: now)
         uploads.leave()
     }
 
-    /// The deadline has passed.
+    /// Decides what happens after the deadline.
     ///
-    /// - Returns: the client's fault; nil: it has more time.
-    mutating func fault(beside uploads: SharedRate, at now: NIODeadline) -> ListenerFault? {
+    /// - Returns: the client's fault; nil if it gets more time.
+    mutating func fault(beside uploads: ConnectionMinimumRate, at now: NIODeadline) -> ListenerFault? {
         if rate.deadline <= now {
             guard uploads.isMet(at: now) else { return .requestTooSlow }
             rate.wait(until: uploads.deadline)
         } else {
-            // It is the service that is slow, and the client's time begins when it is read from again; or the client's
-            // line is busy with other streams.
+            // The service is slow, and the client's time begins when reading resumes; or the client's bandwidth is used
+            // by other streams.
             guard !isReading || excuses.excuse(uploads, since: now - patience, at: now) else { return .requestTimeout }
             latest = now + patience
         }

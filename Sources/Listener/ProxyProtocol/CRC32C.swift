@@ -1,4 +1,5 @@
-/// The Castagnoli checksum (RFC 4960, appendix B), bit by bit: it is taken of a few bytes once in a connection's life.
+/// The Castagnoli checksum (RFC 4960, appendix B), computed bit by bit: it is needed once per connection, for a few
+/// bytes.
 enum CRC32C {
     private static let reversedPolynomial: UInt32 = 0x82F6_3B78
 

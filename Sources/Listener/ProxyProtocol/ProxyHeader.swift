@@ -1,31 +1,31 @@
 internal import NIOCore
 internal import Pipeline
 
-/// Why the bytes that a trusted peer begins with are no PROXY header.
+/// The reason for which a trusted peer's first bytes are not a valid PROXY header.
 enum ProxyHeaderFault: Error, Equatable, Sendable {
-    /// They begin like neither version.
+    /// The bytes begin like neither version.
     case absent
     case malformed
-    /// More bytes than are read for a header.
+    /// The header is longer than ``ProxyHeader/maximumLength``.
     case tooLong
-    /// The checksum in it is that of other bytes.
+    /// The checksum does not match.
     case checksum
 }
 
-/// A proxy's statement about the connection that it passes on (the PROXY protocol, versions 1 and 2, of HAProxy's
+/// A proxy's statement about the connection that it forwards (PROXY protocol, versions 1 and 2; HAProxy's
 /// `doc/proxy-protocol.txt`).
 enum ProxyHeader: Equatable, Sendable {
-    /// The client's address is another than the connection's peer.
+    /// The client's address, which differs from the connection's peer.
     case client(IPAddress)
-    /// The connection is the proxy's own, or of a kind that has no such address: its peer is the client.
+    /// The connection is the proxy's own, or of a kind without such an address: its peer counts as the client.
     case peer
 
-    /// The most bytes read for a header of version 2; what it says beyond the addresses is skipped.
+    /// The longest accepted header of version 2, in bytes. Fields after the addresses are skipped.
     static let maximumLength = 4096
 
-    /// Takes the header from the front of a connection's bytes; nil while it is not complete.
+    /// Reads and removes the header at the beginning of a connection's bytes; nil while it is incomplete.
     ///
-    /// Bytes that can no longer become a header are refused at once (§2.1, §2.2: "as soon as possible").
+    /// Bytes that cannot become a header are rejected at once (§2.1, §2.2: "as soon as possible").
     static func read(from buffer: inout ByteBuffer) throws(ProxyHeaderFault) -> ProxyHeader? {
         let bytes = buffer.readableBytesView
         guard let first = bytes.first else { return nil }

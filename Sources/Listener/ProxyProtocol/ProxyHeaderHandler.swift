@@ -1,9 +1,10 @@
 internal import NIOCore
 internal import Pipeline
 
-/// Reads the PROXY header that a trusted peer's connection must begin with, then makes room for what the client speaks.
+/// Reads the PROXY header with which a trusted peer's connection must begin, and then replaces itself with the handlers
+/// of the client's protocol.
 ///
-/// Without a header, or with a faulty one, the connection is closed without an answer: nobody knows who would get it.
+/// If the header is missing or invalid, the connection is closed without a response: the client is unknown.
 final class ProxyHeaderHandler: ChannelInboundHandler, RemovableChannelHandler, TimedConnection {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
@@ -11,7 +12,7 @@ final class ProxyHeaderHandler: ChannelInboundHandler, RemovableChannelHandler, 
     private let connections: ConnectionSet
     private let timeout: TimeAmount
     private let refused: (ConnectionRefusal) -> Void
-    /// Adds the handlers of what follows behind this one.
+    /// Adds the handlers of the client's protocol after this one.
     private let install: (ProxyHeader, ChannelHandlerContext) throws -> Void
     private var input = ByteBuffer()
     private var isDone = false

@@ -5,10 +5,10 @@ internal import Pipeline
 /// Version 1, a line of text (§2.1): `PROXY TCP4 192.0.2.1 192.0.2.2 56324 443` and CRLF.
 enum ProxyHeaderV1 {
     private static let start = Array("PROXY ".utf8)
-    /// With its CRLF.
+    /// The longest line in bytes, with its CRLF.
     private static let longest = 107
 
-    /// - Returns: the header and where it ends, nil while the line is not complete.
+    /// - Returns: the header and the index after it; nil while the line is incomplete.
     static func read(_ bytes: ByteBufferView) throws(ProxyHeaderFault) -> (ProxyHeader, end: Int)? {
         guard bytes.prefix(start.count).elementsEqual(start.prefix(bytes.count)) else { throw .absent }
         let window = bytes.prefix(longest)

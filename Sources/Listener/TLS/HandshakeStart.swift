@@ -1,7 +1,7 @@
 internal import NIOCore
 
-/// Notes whether a client has sent anything, and then leaves the pipeline. A client that connects and leaves, as a
-/// balancer does to check the port, has not failed a handshake. TLS itself reports both ends alike.
+/// Records whether a client has sent anything, and then leaves the pipeline. A client that connects and closes, such as
+/// a load balancer's port check, has not failed a handshake. TLS itself reports both cases alike.
 final class HandshakeStart: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer

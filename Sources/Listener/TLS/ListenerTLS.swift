@@ -6,10 +6,10 @@ internal import NIOSSL
 
 /// A certificate and its key, both in PEM.
 package struct TLSCertificate: Sendable, Equatable {
-    /// The server's certificate first, then those that lead to its root.
+    /// The server's certificate first, then the intermediate certificates up to its root.
     package var chain: [UInt8]
     package var key: Secret
-    /// The name, in lower case, that the gateway obtained it for; nil for one of a file.
+    /// The name, in lower case, for which the gateway obtained it; nil if it was read from a file.
     package var obtainedFor: ExactText?
 
     package init(chain: [UInt8], key: Secret, obtainedFor: ExactText? = nil) {
@@ -19,17 +19,18 @@ package struct TLSCertificate: Sendable, Equatable {
     }
 }
 
-/// How a listener speaks TLS.
+/// The TLS parameters of a listener.
 package struct TLSParameters: Sendable, Equatable {
-    /// The oldest version that is spoken.
+    /// The minimum version of TLS.
     package enum Version: Sendable { case tls12, tls13 }
 
-    /// The first serves names that no other is for. Without any, each handshake fails.
+    /// The certificates. The first one is the default for names without one of their own. If there are none, each
+    /// handshake fails.
     package var certificates: [TLSCertificate]
-    /// Whether there may be none: they are obtained while the gateway runs.
+    /// Whether `certificates` may be empty, because they are obtained while the gateway runs.
     package var awaitsCertificates: Bool
     package var minimumVersion: Version
-    /// The authorities, in PEM, one of which must have signed a client's certificate; nil: none is asked for.
+    /// The certificate authorities for client certificates, in PEM; nil: no client certificate is requested.
     package var clientAuthorities: [UInt8]?
     /// Whether ALPN offers `h2` before `http/1.1`.
     package var offersHTTP2: Bool
@@ -46,7 +47,7 @@ package struct TLSParameters: Sendable, Equatable {
     }
 }
 
-/// Why TLS cannot be spoken with the files given. Numbers are positions in ``TLSParameters/certificates``.
+/// An error in the given TLS files. Numbers are positions in ``TLSParameters/certificates``.
 package enum TLSError: Error, Equatable, Sendable {
     case malformedCertificate(Int)
     case malformedKey(Int)
@@ -54,20 +55,20 @@ package enum TLSError: Error, Equatable, Sendable {
     case malformedClientAuthorities
 }
 
-/// Everything that keeps a listener from speaking TLS; never empty.
+/// All errors in a listener's TLS parameters; never empty.
 package struct TLSErrors: Error, Equatable, Sendable {
     package let errors: [TLSError]
 }
 
-/// A listener's TLS: what its connections are made with.
+/// A listener's TLS configuration, which creates the handlers of its connections.
 package final class ListenerTLS: Sendable {
     private let context: NIOSSLContext
     /// In the order of the parameters.
     package let certificates: [ServedCertificate]
-    /// Whether no handshake succeeds without a client's certificate.
+    /// Whether handshakes require a client certificate.
     let wantsCertificates: Bool
 
-    /// - Throws: ``TLSErrors`` with all that is wrong.
+    /// - Throws: ``TLSErrors`` with all errors in the parameters.
     package init(_ parameters: TLSParameters) throws(TLSErrors) {
         var errors: [TLSError] = []
         var identities: [TLSIdentity] = []
@@ -79,7 +80,7 @@ package final class ListenerTLS: Sendable {
         for (index, certificate) in parameters.certificates.enumerated() {
             do throws(TLSError) {
                 let identity = try TLSIdentity(certificate, index: index)
-                // Whether a key is its certificate's shows when a context is made of the two.
+                // Creating a context verifies that the key matches the certificate.
                 _ = try Self.makeContext(Self.configuration(identity, parameters, nil), index: index)
                 identities.append(identity)
             } catch {
@@ -103,16 +104,16 @@ package final class ListenerTLS: Sendable {
 
     // MARK: Contexts
 
-    /// RFC 9325 §4.2: forward secrecy and authenticated encryption only. TLS 1.3 has no others.
+    /// RFC 9325 §4.2: only forward secrecy and authenticated encryption. TLS 1.3 has no other cipher suites.
     private static let cipherSuites: [NIOTLSCipher] = [
         .TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, .TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
         .TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, .TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
         .TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, .TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
     ]
 
-    /// How long a client that has been told the end may take to say the same. Nothing waits for its answer: a client that
-    /// still sends is read from before the connection is closed; see ``Lingering``. The handler and its buffers, 50 KB,
-    /// are kept for this time even where the client's connection goes at once.
+    /// The time that a client has to answer close_notify. Nothing depends on the answer: a client that still sends is
+    /// read from before the connection is closed; see ``Lingering``. The handler and its buffers, 50 KB, are retained
+    /// for this time even if the client disconnects at once.
     static let shutdownTimeout = TimeAmount.milliseconds(100)
 
     private static func makeContext(
@@ -138,11 +139,11 @@ package final class ListenerTLS: Sendable {
         }
     }
 
-    /// - Parameter identity: nil: there is nothing to show yet, which ends each handshake with an alert.
+    /// - Parameter identity: the certificate and key; nil: there are none yet, and each handshake ends with an alert.
     private static func configuration(
         _ identity: TLSIdentity?, _ parameters: TLSParameters, _ authorities: [NIOSSLCertificate]?
     ) -> TLSConfiguration {
-        // The one configuration that can be made without a certificate is that of clients.
+        // Only a client configuration can be created without a certificate.
         var configuration =
             identity.map { .makeServerConfiguration(certificateChain: $0.chain, privateKey: $0.key) }
             ?? TLSConfiguration.makeClientConfiguration()
@@ -153,7 +154,7 @@ package final class ListenerTLS: Sendable {
         configuration.applicationProtocols = parameters.offersHTTP2 ? ["h2", "http/1.1"] : ["http/1.1"]
         if let authorities {
             configuration.trustRoots = .certificates(authorities)
-            // A client has no host name to be verified.
+            // Clients have no host name to verify.
             configuration.certificateVerification = .noHostnameVerification
             configuration.sendCANameList = true
         }

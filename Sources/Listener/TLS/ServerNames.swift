@@ -4,19 +4,19 @@ internal import NIOSSL
 
 /// A certificate that a listener presents to its clients, for monitoring.
 package struct ServedCertificate: Sendable, Equatable {
-    /// The DNS names that it is for, in lower case.
+    /// The certificate's DNS names, in lower case.
     package var names: [String]
-    /// Seconds since 1970; of the chain's certificate that ends first.
+    /// The expiry in seconds since 1970, of the certificate in the chain that expires first.
     package var expiresAt: Int64
 }
 
-/// A certificate chain with its key, read.
+/// A parsed certificate chain and its key.
 struct TLSIdentity: Sendable {
     let chain: [NIOSSLCertificateSource]
     let key: NIOSSLPrivateKeySource
     /// The DNS names of the subject alternative names, in lower case.
     let names: [String]
-    /// The name that the gateway obtained it for; nil for one of a file.
+    /// The name for which the gateway obtained it; nil if it was read from a file.
     let obtainedFor: ExactText?
     let served: ServedCertificate
 
@@ -45,14 +45,14 @@ struct TLSIdentity: Sendable {
     }
 }
 
-/// Which identity a server name gets (RFC 6066 §3, RFC 9525 §6.3).
+/// The choice of an identity by server name (RFC 6066 §3, RFC 9525 §6.3).
 struct ServerNames: Sendable {
-    /// In the order in which they are preferred.
+    /// By DNS name, in order of preference.
     private var exact: [ExactText: [TLSIdentity]] = [:]
-    /// By what follows the `*`, such as `.example.com`.
+    /// By the part after the `*`, such as `.example.com`, in order of preference.
     private var wildcards: [ExactText: [TLSIdentity]] = [:]
 
-    /// The identity that was obtained for a name is preferred there, then the first that has it.
+    /// For each name, an identity that was obtained for it is preferred; otherwise the first with that name.
     init(_ identities: [TLSIdentity]) {
         for identity in identities {
             for name in identity.names {
@@ -69,14 +69,14 @@ struct ServerNames: Sendable {
         }
     }
 
-    /// One that has expired serves only where there is no other.
+    /// Returns the identity for a server name. An expired one is used only if there is no other.
     ///
     /// - Parameter now: seconds since 1970.
-    /// - Returns: nil where no identity is for that name: then the default serves.
+    /// - Returns: nil if no identity has that name; the default is used then.
     func identity(for serverName: String?, now: Int64) -> TLSIdentity? {
         guard let name = serverName?.asciiLowercased else { return nil }
         var found = exact[ExactText(name)] ?? []
-        // A wildcard stands for exactly one label.
+        // A wildcard matches exactly one label.
         if let dot = name.utf8.firstIndex(of: UInt8(ascii: ".")), dot != name.startIndex {
             found += wildcards[ExactText(String(Substring(name.utf8[dot...])))] ?? []
         }

@@ -2,7 +2,7 @@ internal import Cryptography
 internal import SettingsReader
 
 extension LocalPoolConfiguration.Apple {
-    /// The section `apple`.
+    /// Reads the section `apple`.
     init(reading keys: SettingsMapping) {
         if keys.required("client_ids") != nil, keys.isEmptyList("client_ids") {
             keys.error("client_ids", "must name at least one")

@@ -1,4 +1,4 @@
-/// A refusal in Apple's terms (RFC 6749, 5.2).
+/// An error response of Apple (RFC 6749, 5.2).
 struct AppleError: Error, Equatable, Sendable {
     let error: String
     var description: String?

@@ -4,28 +4,29 @@ internal import Logging
 internal import Store
 
 extension LocalApple {
-    /// Something a user does at Apple, of which Apple tells the app's server.
+    /// A user's action at Apple, of which Apple notifies the app's server.
     struct Event: Sendable {
-        /// `consent-revoked`, `account-delete`, `email-disabled`, `email-enabled`; any other is told and does nothing.
+        /// `consent-revoked`, `account-delete`, `email-disabled`, `email-enabled`; other types are reported without any
+        /// effect.
         var type: String
         /// An e-mail address or a `sub`.
         var user: String
-        /// The app that is told.
+        /// The app that is notified.
         var clientID: String
-        /// Laid over the event.
+        /// Members that override those of the event.
         var eventChanges: JSONObject = [:]
-        /// Laid over the notification's claims.
+        /// Claims that override those of the notification.
         var changes: JSONObject = [:]
-        /// Whether `events` is an object, as Apple's page has it, and not its text, as Apple sends it.
+        /// Whether `events` is an object, as Apple documents, instead of JSON text, as Apple sends it.
         var isObject = false
-        /// Whether the notification is posted; where nil, if it is known where to.
+        /// Whether the notification is posted; nil: if a URL is configured.
         var isSent: Bool?
     }
 
-    /// Carries out the event and makes its notification.
+    /// Applies the event and signs its notification.
     ///
-    /// - Returns: `{payload, delivery?}`: the signed notification and, if it was posted, the answer's `{status}` or the
-    ///   `{error}`.
+    /// - Returns: `{payload, delivery?}`: the signed notification and, if it was posted, the response's `{status}` or
+    ///   the `{error}`.
     func notify(_ event: Event) async throws -> JSONObject {
         guard configuration.clientIDs.contains(event.clientID) else {
             throw PoolError.invalidParameter("The team has no app \(event.clientID).")
@@ -41,7 +42,7 @@ extension LocalApple {
         return ["payload": .string(payload), "delivery": await deliver(body.encoded(), to: url)]
     }
 
-    /// The compact JWS.
+    /// The notification as a compact JWS.
     private func notification(of event: Event) async throws -> String {
         let (account, consent) = try await store.write { database -> (AppleAccount, AppleConsent?) in
             guard let account = try AppleAccount.find(event.user, in: database) else {

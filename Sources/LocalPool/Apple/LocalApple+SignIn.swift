@@ -3,24 +3,24 @@ internal import GRDB
 internal import Store
 
 extension LocalApple {
-    /// An app's request to the phone, and the user's choices.
+    /// An app's sign-in request to the phone, and the user's choices.
     struct SignIn: Sendable {
-        /// An e-mail address or a `sub`. An address that isn't known makes an account.
+        /// An e-mail address or a `sub`. An unknown address creates an account.
         var user: String
         /// The app's bundle id.
         var clientID: String
-        /// As it goes into the token.
+        /// The nonce for the token.
         var nonce: String?
-        /// The user's choice at the first sign-in to the app; nil for the account's own choice.
+        /// The user's choice at the first sign-in to the app; nil: that of the account.
         var hidesEmail: Bool?
-        /// Laid over the token's claims.
+        /// Claims that override those of the token.
         var changes: JSONObject = [:]
     }
 
-    /// Returns the phone's result for the app: `{identity_token, authorization_code, user, real_user_status}`, at the
-    /// first sign-in to the app also `email` and `full_name`.
+    /// Returns the phone's response to the app: `{identity_token, authorization_code, user, real_user_status}`, and at
+    /// the first sign-in to the app also `email` and `full_name`.
     ///
-    /// - Throws: InvalidParameterException for an app that isn't the team's or an unknown `sub`.
+    /// - Throws: InvalidParameterException for another team's app or an unknown `sub`.
     func signIn(_ request: SignIn) async throws -> JSONObject {
         guard configuration.clientIDs.contains(request.clientID) else {
             throw PoolError.invalidParameter("The team has no app \(request.clientID).")
@@ -45,12 +45,12 @@ extension LocalApple {
         return answer
     }
 
-    /// The records that a sign-in leaves behind.
+    /// The records that a sign-in creates.
     private struct Agreement {
         var account: AppleAccount
         var hidesEmail: Bool
         var code: AppleToken
-        /// Whether the user signs in to the app for the first time.
+        /// Whether this is the user's first sign-in to the app.
         var isFirst: Bool
     }
 
@@ -80,7 +80,7 @@ extension LocalApple {
         return account
     }
 
-    /// `{user, email, clients: [{client_id, refresh_tokens}]}`: what the user sees in the settings of the phone.
+    /// `{user, email, clients: [{client_id, refresh_tokens}]}`: the apps that the phone's settings show to the user.
     func settings(of name: String) async throws -> JSON {
         try await store.read { database in
             guard let account = try AppleAccount.find(name, in: database) else {

@@ -3,7 +3,7 @@ internal import GRDB
 internal import Store
 
 extension LocalApple {
-    /// `POST /auth/token`: an app's server turns an authorization code, or a refresh token, into tokens.
+    /// `POST /auth/token`: exchanges an authorization code or a refresh token for tokens.
     func tokens(_ form: FormFields) async throws -> JSONObject {
         let clientID = try authenticatedClient(form)
         switch try form.required("grant_type") {
@@ -13,7 +13,7 @@ extension LocalApple {
         }
     }
 
-    /// The client that a form is from.
+    /// The client that sent the form.
     func authenticatedClient(_ form: FormFields) throws -> String {
         let clientID = try form.required("client_id")
         try ClientSecretCheck(apple: configuration).check(
@@ -21,7 +21,7 @@ extension LocalApple {
         return clientID
     }
 
-    /// A code is good once, for a few minutes, and for the client that it was given to.
+    /// Redeems a code, which is valid once, for a few minutes, and only for the client that it was issued to.
     private func exchange(_ code: String, _ clientID: String) async throws -> JSONObject {
         let now = clock()
         let (refreshText, accessText) = (AppleToken.text(.refresh, random), AppleToken.text(.access, random))
@@ -40,7 +40,7 @@ extension LocalApple {
         return answer
     }
 
-    /// The refresh token stays the same, and is not in the answer.
+    /// Refreshes. The refresh token stays the same and is not in the response.
     private func refresh(_ refreshText: String, _ clientID: String) async throws -> JSONObject {
         let now = clock()
         let accessText = AppleToken.text(.access, random)
@@ -53,7 +53,7 @@ extension LocalApple {
         return try answer(accessText, access, for: refresh)
     }
 
-    /// The user of a token, and how the user wants to be known to the client.
+    /// The user of a token, and the choice of the e-mail address for the client.
     private struct Access {
         var account: AppleAccount
         var hidesEmail: Bool
@@ -81,8 +81,8 @@ extension LocalApple {
         ]
     }
 
-    /// `POST /auth/revoke`: ends what a refresh or access token stands for, which is all of the user's tokens for the
-    /// client. Tokens that aren't known, or are another client's, change nothing and are no error (RFC 7009, 2.2).
+    /// `POST /auth/revoke`: revokes all of the user's tokens for the client, given a refresh or access token. Unknown
+    /// tokens and those of other clients change nothing and are no error (RFC 7009, 2.2).
     func revoke(_ form: FormFields) async throws {
         let clientID = try authenticatedClient(form)
         let text = try form.required("token")

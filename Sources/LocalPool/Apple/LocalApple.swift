@@ -4,9 +4,10 @@ internal import GRDB
 internal import Logging
 internal import Store
 
-/// Sign in with Apple as its clients see it: the key set, tokens for apps and servers, revocation and notifications.
+/// Sign in with Apple from its clients' point of view: the key set, tokens for apps and servers, revocation and
+/// notifications.
 ///
-/// It plays the phone's part too: where a user would look into the camera, a test names the account.
+/// It also simulates the phone: instead of a user's confirmation, the test names the account.
 struct LocalApple: Sendable {
     let configuration: LocalPoolConfiguration.Apple
     let store: Store
@@ -15,9 +16,9 @@ struct LocalApple: Sendable {
     let clock: PoolClock
     let random: @Sendable (Int) -> [UInt8]
 
-    /// Puts in the configured accounts. Blocks the calling thread.
+    /// Stores the configured accounts. Blocks the calling thread.
     ///
-    /// - Parameter store: With the schema of ``PoolSchema``.
+    /// - Parameter store: has the schema of ``PoolSchema``.
     init(
         configuration: LocalPoolConfiguration.Apple, store: Store, keys: AppleKeys, logger: Logger, clock: PoolClock,
         random: @escaping @Sendable (Int) -> [UInt8]
@@ -49,7 +50,7 @@ struct LocalApple: Sendable {
         try account.save(in: database)
     }
 
-    /// One that isn't stored yet.
+    /// A new account, not yet stored.
     func newAccount(_ email: String, sub: String? = nil) -> AppleAccount {
         AppleAccount(
             sub: sub ?? "000\(100 + Int(random(1)[0])).\(Hexadecimal.encode(random(16))).0417", email: email,
@@ -59,7 +60,7 @@ struct LocalApple: Sendable {
 
     /// A signed identity token.
     ///
-    /// - Parameter changes: Laid over the claims, for tests of what a client refuses.
+    /// - Parameter changes: claims that override the normal ones, for tests of what clients reject.
     func identityToken(
         _ claims: IdentityTokenClaims, by key: SigningKey, changes: JSONObject = [:]
     ) throws(CryptographyError) -> String {

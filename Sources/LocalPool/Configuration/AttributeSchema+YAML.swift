@@ -1,7 +1,7 @@
 internal import SettingsReader
 
 extension LocalPoolConfiguration.AttributeSchema {
-    /// The section `attributes`: a list, or nothing for Cognito's defaults and any custom attribute.
+    /// Reads the section `attributes`. Without it, the pool has Cognito's defaults and any custom attribute.
     init(reading file: SettingsMapping) {
         self.init()
         guard let elements = file.optional("attributes")?.elements(expected: "attributes") else { return }
@@ -36,7 +36,7 @@ extension LocalPoolConfiguration.AttributeSchema.Attribute {
 }
 
 extension LocalPoolConfiguration.NamingRule {
-    /// `username_attributes` or `alias_attributes`, and `username_case_sensitive`.
+    /// Reads `username_attributes` or `alias_attributes`, and `username_case_sensitive`.
     init(reading file: SettingsMapping) {
         self.init()
         let aliases = file.list(

@@ -1,7 +1,7 @@
 internal import Encoding
 
 extension LocalPoolConfiguration {
-    /// The attributes of the pool's users: Cognito's Schema.
+    /// The attributes of the pool's users (Cognito's Schema).
     package struct AttributeSchema: Sendable {
         package struct Attribute: Sendable, Equatable {
             package enum Kind: String, Sendable, CaseIterable {
@@ -11,14 +11,14 @@ extension LocalPoolConfiguration {
                 case boolean = "Boolean"
             }
 
-            /// With `custom:` before that of a custom one.
+            /// Custom attributes have the prefix `custom:`.
             package var name: String
             package var kind = Kind.string
-            /// Whether nobody can sign up without it.
+            /// Whether the attribute is required at sign-up.
             package var isRequired = false
-            /// Whether it can be changed once the user is there.
+            /// Whether the attribute can be changed after the user was created.
             package var isMutable = true
-            /// The number of characters of a text, or the value of a number.
+            /// The limits on the length of a text in characters, or on the value of a number.
             package var minimum: Int64?
             package var maximum: Int64?
 
@@ -27,14 +27,14 @@ extension LocalPoolConfiguration {
             }
         }
 
-        /// Those that differ from Cognito's defaults, and the custom ones.
+        /// The attributes that differ from Cognito's defaults, and the custom ones.
         package var attributes: [Attribute] = []
-        /// Whether only the custom attributes among ``attributes`` exist. Otherwise every one does.
+        /// Whether only the custom attributes in ``attributes`` exist. Otherwise any custom attribute does.
         package var isClosed = false
 
         package init() {}
 
-        /// The definition of the attribute; nil if the pool has none of this name.
+        /// The definition of the attribute; nil if the pool does not have it.
         subscript(name: String) -> Attribute? {
             if let defined = attributes.first(where: { $0.name == name }) { return defined }
             guard UserAttribute.isKnown(name), !isClosed || !name.hasPrefix("custom:") else { return nil }
@@ -48,10 +48,10 @@ extension LocalPoolConfiguration {
 }
 
 extension LocalPoolConfiguration.AttributeSchema {
-    /// Whether a user may be given this value. An empty one is as good as none.
+    /// Checks whether a user may have this value. An empty value counts as absent.
     ///
-    /// - Parameter isNew: whether the user is being made.
-    /// - Throws: InvalidParameterException if not, NotAuthorizedException for an attribute that the pool itself sets.
+    /// - Parameter isNew: whether the user is being created.
+    /// - Throws: InvalidParameterException if not; NotAuthorizedException for an attribute that only the pool sets.
     func check(_ name: String, _ value: String, isNew: Bool) throws(PoolError) {
         guard let attribute = self[name] else {
             throw Self.nonconforming("Type for attribute {\(name)} could not be determined")
@@ -65,13 +65,13 @@ extension LocalPoolConfiguration.AttributeSchema {
         }
     }
 
-    /// Why a configured user cannot have this value; nil if the user can.
+    /// The reason why a configured user cannot have this value; nil if it is valid.
     func error(_ name: String, _ value: String) -> String? {
         guard let attribute = self[name] else { return "the pool has no such attribute" }
         return attribute.violation(value)
     }
 
-    /// - Throws: InvalidParameterException that names the required attributes which are not among `names`.
+    /// - Throws: InvalidParameterException with the required attributes that are missing from `names`.
     func checkComplete(_ names: some Sequence<String>) throws(PoolError) {
         let missing = Set(required).subtracting(names).sorted().map(Self.schemaName)
         guard !missing.isEmpty else { return }
@@ -82,7 +82,7 @@ extension LocalPoolConfiguration.AttributeSchema {
         .invalidParameter("Attributes did not conform to the schema: \(reason)")
     }
 
-    /// The name in Cognito's messages: for some that of SCIM (RFC 7643, 4.1).
+    /// The attribute's name in Cognito's messages; some are the SCIM names (RFC 7643, 4.1).
     private static func schemaName(_ name: String) -> String { schemaNames[name] ?? name }
 
     private static let schemaNames = [
@@ -93,7 +93,7 @@ extension LocalPoolConfiguration.AttributeSchema {
 }
 
 extension LocalPoolConfiguration.AttributeSchema.Attribute {
-    /// Why the attribute cannot have this value; nil if it can.
+    /// The reason why the attribute cannot have this value; nil if it is valid.
     func violation(_ value: String) -> String? {
         switch kind {
         case .string:
@@ -111,7 +111,7 @@ extension LocalPoolConfiguration.AttributeSchema.Attribute {
         return nil
     }
 
-    /// The form that DescribeUserPool and CreateUserPool have.
+    /// The JSON form in DescribeUserPool and CreateUserPool.
     var json: JSON {
         var json: JSONObject = [
             "Name": .string(name), "AttributeDataType": .string(kind.rawValue), "DeveloperOnlyAttribute": false,

@@ -9,7 +9,7 @@ extension LocalPoolConfiguration {
         package var logoutURLs: [String] = []
         /// AllowedOAuthScopes.
         package var scopes: [String] = Self.allScopes
-        /// SupportedIdentityProviders; nil: all of the pool's, and its own users.
+        /// SupportedIdentityProviders; nil: all of the pool's, and the pool's own users.
         package var identityProviders: [String]?
 
         package init() {}
@@ -17,10 +17,10 @@ extension LocalPoolConfiguration {
         static let allScopes = ["openid", "email", "phone", "profile", TokenClaims.ownScope]
     }
 
-    /// An identity provider of the pool, which this process plays.
+    /// An identity provider of the pool, which this process simulates.
     package struct IdentityProvider: Sendable, Equatable {
         package var name: String
-        /// As in `identities`.
+        /// The type in `identities`.
         package var type: String
 
         package init(name: String, type: String) {
@@ -58,7 +58,7 @@ extension LocalPoolConfiguration.IdentityProvider {
 }
 
 extension ScalarFormat where Value == String {
-    /// A scheme, a colon and something behind it, without a fragment (RFC 6749, 3.1.2).
+    /// A URI with a scheme and without a fragment (RFC 6749, 3.1.2).
     fileprivate static var absoluteURI: Self {
         Self { (text) throws(ScalarRefusal) in
             let scheme = text.prefix { $0 != ":" }
@@ -69,7 +69,7 @@ extension ScalarFormat where Value == String {
         }
     }
 
-    /// Cognito's ProviderName, as far as it fits before the underscore of a user name.
+    /// Cognito's ProviderName, limited to what can precede the underscore of a user name.
     fileprivate static var providerName: Self {
         Self { (text) throws(ScalarRefusal) in
             guard (1...32).contains(text.utf8.count), text != "COGNITO",

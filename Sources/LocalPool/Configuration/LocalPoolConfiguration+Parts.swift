@@ -4,7 +4,7 @@ extension LocalPoolConfiguration {
     /// An app client.
     package struct Client: Sendable {
         package var id: String
-        /// Nil for a public client, which proves nothing.
+        /// Nil for a public client, which does not authenticate.
         package var secret: Secret?
         /// Cognito's ExplicitAuthFlows.
         package var flows: Set<String> = Self.allFlows
@@ -44,7 +44,7 @@ extension LocalPoolConfiguration {
         }
 
         package var mode = Mode.optional
-        /// Those that users may choose, by the name of the challenge.
+        /// The methods that users may choose, by challenge name.
         package var methods: Set<String> = ["SMS_MFA", "SOFTWARE_TOKEN_MFA", "EMAIL_OTP"]
 
         package init() {}
@@ -52,26 +52,26 @@ extension LocalPoolConfiguration {
 
     /// Device tracking.
     package enum DeviceTracking: String, Sendable, CaseIterable {
-        /// Devices get no key.
+        /// Devices are not tracked.
         case off
-        /// Every device that confirms itself is remembered.
+        /// Every confirmed device is remembered.
         case always
-        /// The user is asked first; UpdateDeviceStatus says the answer.
+        /// The user is asked first; UpdateDeviceStatus reports the decision.
         case optIn = "opt_in"
     }
 
-    /// How long things last, in seconds.
+    /// Lifetimes in seconds.
     package struct Lifetimes: Sendable {
         package var accessToken: Int64 = 3600
         package var idToken: Int64 = 3600
         package var refreshToken: Int64 = 30 * 86_400
-        /// Of the code that confirms a sign-up or an address.
+        /// The code that confirms a sign-up or an address.
         var confirmationCode: Int64 = 86_400
-        /// Of the code that resets a password.
+        /// The code that resets a password.
         var passwordResetCode: Int64 = 3600
-        /// Of a challenge.
+        /// The session of a challenge.
         package var session: Int64 = 180
-        /// Of the password that an administrator gives.
+        /// A temporary password set by an administrator.
         var temporaryPassword: Int64 = 7 * 86_400
 
         package init() {}
@@ -80,20 +80,20 @@ extension LocalPoolConfiguration {
     /// Cognito's RefreshTokenRotation.
     package struct Rotation: Sendable {
         package var isEnabled = false
-        /// How long, in seconds, a replaced token is still good for a retry; 0 to 60.
+        /// The time in seconds for which a replaced token is still valid for retries; 0 to 60.
         var retryGrace: Int64 = 0
 
         package init() {}
     }
 
-    /// A user who is there from the first start. The configuration wins over what is stored, at every start.
+    /// A user who exists from the first start. At every start, the configuration overrides the stored user.
     package struct SeededUser: Sendable {
-        /// Empty for a user without one, which only pools whose users have other names may have.
+        /// Empty for a user without an address, which only pools with other user names allow.
         package var email: String
-        /// The user name, in a pool whose users have names of their own.
+        /// The user name, in a pool whose users choose names.
         package var username: String?
         package var password: Secret
-        /// The user's UUID; random, and kept, when nil.
+        /// The user's UUID; nil: random, and stored.
         package var sub: String?
         package var groups: [String]
         /// Further attributes by Cognito's names, such as `name` or `custom:tier`.
@@ -113,7 +113,7 @@ extension LocalPoolConfiguration {
             self.isConfirmed = isConfirmed
         }
 
-        /// The name that the user signs up with, by the pool's rule; nil if the user has none.
+        /// The name that the user signs up with, by the pool's rule; nil if there is none.
         func name(by rule: NamingRule) -> String? {
             guard !rule.hasUsernames else { return username }
             if rule.usernameAttributes.contains("email"), !email.isEmpty { return email }

@@ -1,12 +1,13 @@
 internal import SettingsReader
 
 extension LocalPoolConfiguration {
-    /// Cognito's AllowedFirstAuthFactors and WebAuthnConfiguration, and what stands in for the triggers of CUSTOM_AUTH.
+    /// Cognito's AllowedFirstAuthFactors and WebAuthnConfiguration, and the replacement for the triggers of
+    /// CUSTOM_AUTH.
     package struct Passwordless: Sendable {
         package var firstFactors: Set<FirstFactor> = [.password]
-        /// Nil where the pool has no relying party.
+        /// Nil if the pool has no relying party.
         package var webAuthn: WebAuthn?
-        /// In their order; empty where the pool has no triggers for them.
+        /// In the order of the challenges; empty if the pool has no triggers for them.
         package var customChallenges: [CustomChallenge] = []
     }
 
@@ -23,13 +24,13 @@ extension LocalPoolConfiguration {
 
         package var relyingPartyID: String
         package var userVerification = UserVerification.preferred
-        /// Beside the relying party's own, such as those of Android apps.
+        /// Allowed origins besides the relying party's own, such as those of Android apps.
         package var origins: [String] = []
 
         package init(relyingPartyID: String) { self.relyingPartyID = relyingPartyID }
     }
 
-    /// A custom challenge: what the triggers would show, and what they would take for right.
+    /// A custom challenge: the parameters that the triggers would show, and the correct answer.
     package struct CustomChallenge: Sendable {
         package var parameters: [String: String] = [:]
         package var answer: String

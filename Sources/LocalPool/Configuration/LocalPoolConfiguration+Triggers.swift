@@ -1,7 +1,7 @@
 internal import SettingsReader
 
 extension LocalPoolConfiguration {
-    /// A Lambda trigger of the pool's.
+    /// A Lambda trigger of the pool.
     package enum Trigger: String, Sendable, CaseIterable {
         case preSignUp = "pre_sign_up"
         case postConfirmation = "post_confirmation"
@@ -10,7 +10,7 @@ extension LocalPoolConfiguration {
         case preTokenGeneration = "pre_token_generation"
         case customMessage = "custom_message"
 
-        /// As Cognito calls it in its messages.
+        /// The name in Cognito's messages.
         var name: String {
             switch self {
             case .preSignUp: "PreSignUp"
@@ -23,11 +23,11 @@ extension LocalPoolConfiguration {
         }
     }
 
-    /// A trigger that says no.
+    /// A trigger that refuses.
     package struct TriggerRefusal: Sendable {
-        /// The text of the exception that it throws.
+        /// The message of the exception that the trigger throws.
         var message: String
-        /// E-mail addresses in lower case; nil: everybody's.
+        /// The affected e-mail addresses in lower case; nil: all.
         var users: Set<String>?
 
         package init(message: String, users: [String]? = nil) {

@@ -2,10 +2,10 @@ internal import Cryptography
 package import SettingsReader
 
 extension LocalPoolConfiguration {
-    /// Reads the YAML file at `path`; `Config/local-pool.yaml` shows every key. `${NAME}` is taken from `environment`,
-    /// and secrets may be `file:<path>`.
+    /// Reads the YAML file at `path`; `Config/local-pool.yaml` shows all keys. `${NAME}` is replaced from
+    /// `environment`, and secrets may be `file:<path>`.
     ///
-    /// - Throws: ``SettingsErrors`` with everything that is wrong: also unknown keys are.
+    /// - Throws: ``SettingsErrors`` with all errors, including unknown keys.
     package static func load(
         path: String, environment: [String: String],
         readFile: @escaping (String) throws(FileReadFailure) -> [UInt8] = { (path) throws(FileReadFailure) in
@@ -16,7 +16,7 @@ extension LocalPoolConfiguration {
             .read(LocalPoolConfiguration.init(reading:))
     }
 
-    /// Faulty settings get some value: the faults noted keep them from being used.
+    /// Invalid settings get some value: the recorded errors prevent the use of the configuration.
     private init(reading file: SettingsMapping) {
         let poolID = file.required("pool_id", .text) ?? ""
         self.init(poolID: poolID, clients: Client.all(of: file), databasePath: file.required("database", .text) ?? "")
@@ -57,7 +57,7 @@ extension LocalPoolConfiguration {
 }
 
 extension LocalPoolConfiguration.Client {
-    /// The client, and those of `more_clients`.
+    /// Reads `client` and `more_clients`.
     fileprivate static func all(of file: SettingsMapping) -> [Self] {
         var clients = [file.required("client")?.section { Self(reading: $0, needsSecret: true) }].compactMap { $0 }
         for element in file.optional("more_clients")?.elements(expected: "clients") ?? [] {
@@ -72,7 +72,7 @@ extension LocalPoolConfiguration.Client {
         let id = keys.required("id", .clientID) ?? ""
         let node = needsSecret ? keys.required("secret") : keys.optional("secret")
         self.init(id: id, secret: node?.readSecret())
-        // Clients built on Cognito's model refuse to send a secret of another shape.
+        // Clients generated from Cognito's model refuse to send a secret in another format.
         if let text = secret?.exposeText(), !(24...64).contains(text.utf8.count) || !isOfModelsBytes(text) {
             node?.error("must be 24 to 64 letters, digits, _ or +")
         }
@@ -129,7 +129,7 @@ extension LocalPoolConfiguration.MFA {
 }
 
 extension LocalPoolConfiguration.SeededUser {
-    /// - Parameter policy: which every password must meet.
+    /// - Parameter policy: the policy that every password must meet.
     fileprivate static func all(
         of file: SettingsMapping, _ policy: PasswordPolicy, _ rule: LocalPoolConfiguration.NamingRule,
         _ schema: LocalPoolConfiguration.AttributeSchema
@@ -178,17 +178,17 @@ extension LocalPoolConfiguration.SeededUser {
 }
 
 extension SettingsMapping {
-    /// Whole seconds, at most ten years.
+    /// A number of seconds, at most ten years.
     func seconds(_ name: String, default standard: Int64) -> Int64 {
         Int64(value(name, .integer(1...3650 * 86_400), default: Int(standard)))
     }
 }
 
 extension ScalarFormat where Value == String {
-    /// Text that somebody else judges.
+    /// Any text; other code validates it.
     fileprivate static var anything: Self { Self { $0 } }
 
-    /// One `@` with something before it, and a dotted name after it.
+    /// A text with one `@`, a part before it, and a dotted name after it.
     static var emailAddress: Self {
         Self { (text) throws(ScalarRefusal) in
             guard EmailAddress.isPlausible(text) else { throw ScalarRefusal("must be an e-mail address") }
@@ -196,7 +196,7 @@ extension ScalarFormat where Value == String {
         }
     }
 
-    /// Clients built on Cognito's model refuse to send an id of another shape.
+    /// Clients generated from Cognito's model refuse to send an id in another format.
     fileprivate static var clientID: Self {
         Self { (text) throws(ScalarRefusal) in
             guard (1...128).contains(text.utf8.count), isOfModelsBytes(text) else {
@@ -222,7 +222,7 @@ extension ScalarFormat where Value == String {
         }
     }
 
-    /// Without a slash at its end.
+    /// A URL; trailing slashes are removed.
     fileprivate static var baseURL: Self {
         Self { (text) throws(ScalarRefusal) in
             var text = text
@@ -235,7 +235,7 @@ extension ScalarFormat where Value == String {
     }
 }
 
-/// Whether the text matches the model's `[\w+]+`, taken as ASCII.
+/// Whether the text matches the model's `[\w+]+`, restricted to ASCII.
 private func isOfModelsBytes(_ text: String) -> Bool {
     text.utf8.allSatisfy { byte in
         switch byte {

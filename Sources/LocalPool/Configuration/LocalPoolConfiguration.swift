@@ -1,22 +1,22 @@
 internal import Cryptography
 
-/// The configuration of a local pool: its address, app clients, rules and lifetimes, and the users it starts with.
+/// The configuration of a local pool: its address, app clients, rules and lifetimes, and its initial users.
 package struct LocalPoolConfiguration: Sendable {
     package var host = "127.0.0.1"
     /// 0 lets the system choose a port.
     package var port = 9229
-    /// The base URL clients use, without a trailing slash; `http://<host>:<port>` when nil. Tokens' `iss` is this, a
-    /// slash and the pool's id.
+    /// The base URL for clients, without a trailing slash; nil: `http://<host>:<port>`. The `iss` of tokens is this
+    /// URL, a slash and the pool's id.
     package var endpoint: String?
     package var region = "us-east-1"
     package var poolID: String
-    /// One at least.
+    /// At least one.
     package var clients: [Client]
-    /// The administrator, who may call the `Admin*` operations; no one when nil.
+    /// The credentials of the administrator, who may call the `Admin*` operations; nil: nobody may.
     var administrator: SignatureVersion4.Credentials?
     /// A path, or `:memory:`.
     var databasePath: String
-    /// The names that users have.
+    /// The rule for user names.
     package var naming = NamingRule()
     package var schema = AttributeSchema()
     /// AllowAdminCreateUserOnly: whether SignUp is refused.
@@ -27,26 +27,26 @@ package struct LocalPoolConfiguration: Sendable {
     /// The cost of a password's hash: the base-2 logarithm of scrypt's N.
     var passwordCost: UInt64 = 15
     package var mfa = MFA()
-    /// The ways to sign in with USER_AUTH, and CUSTOM_AUTH's challenges.
+    /// The first factors of USER_AUTH, and the challenges of CUSTOM_AUTH.
     package var passwordless = Passwordless()
     package var devices = DeviceTracking.off
     /// Cognito's AttributesRequireVerificationBeforeUpdate: `email`, `phone_number` or both.
     var verifiesBeforeUpdate: Set<String> = []
     /// Cognito's PreventUserExistenceErrors: `ENABLED` when true, `LEGACY` when false.
     var preventsUserExistenceErrors = true
-    /// When false GetTokensFromRefreshToken is answered as an operation that does not exist.
+    /// Whether GetTokensFromRefreshToken exists; if false, it gets the response for an unknown operation.
     var hasGetTokensFromRefreshToken = true
-    /// Whether sign-in is blocked for a while after five wrong passwords.
+    /// Whether five wrong passwords block sign-in temporarily.
     var hasLockout = true
-    /// Whether codes and changes of the password are limited per user and hour.
+    /// Whether codes and password changes are limited per user and hour.
     var hasHourlyLimits = true
     /// The triggers that refuse.
     package var triggers: [Trigger: TriggerRefusal] = [:]
-    /// Groups that are there from the start, beside those of the users.
+    /// Groups that exist from the start, besides those of the users.
     var groups: [String] = []
     package var users: [SeededUser] = []
     package var identityProviders: [IdentityProvider] = []
-    /// The local Apple; nil for none.
+    /// The local Apple; nil: none.
     package var apple: Apple?
 
     package init(poolID: String, clients: [Client], databasePath: String) {

@@ -1,15 +1,14 @@
 internal import Encoding
 
 extension LocalPoolConfiguration {
-    /// The names that users have: Cognito's UsernameAttributes, AliasAttributes and UsernameConfiguration.
+    /// The rule for user names: Cognito's UsernameAttributes, AliasAttributes and UsernameConfiguration.
     package struct NamingRule: Sendable, Equatable {
         /// UsernameAttributes: users sign up with one of these, and their real user name is their `sub`. Empty in a
-        /// pool whose users have user names of their own.
+        /// pool whose users choose names.
         package var usernameAttributes = ["email"]
-        /// AliasAttributes: users with names of their own may sign in with these too, with an address once it is
-        /// verified.
+        /// AliasAttributes: users who chose a name may also sign in with these; addresses must be verified first.
         package var aliasAttributes: [String] = []
-        /// Whether `Ada` and `ada` are two names.
+        /// Whether `Ada` and `ada` are different names.
         package var isCaseSensitive = false
 
         package init() {}
@@ -20,10 +19,10 @@ extension LocalPoolConfiguration {
             self.isCaseSensitive = isCaseSensitive
         }
 
-        /// Whether users have names of their own.
+        /// Whether users choose names.
         var hasUsernames: Bool { usernameAttributes.isEmpty }
 
-        /// As stored with the names that follow from it.
+        /// The rule as JSON, stored together with the names that follow from it.
         var json: JSON {
             [
                 "username_attributes": .array(usernameAttributes.map(JSON.string)),
@@ -40,16 +39,16 @@ extension LocalPoolConfiguration {
 }
 
 extension LocalPoolConfiguration.NamingRule {
-    /// A name that a user can be called by.
+    /// A name by which a user can be found.
     struct Name: Sendable {
-        /// The attribute whose value it is; nil for the real user name.
+        /// The attribute that the name is from; nil for the real user name.
         var attribute: String?
         var text: String
     }
 
     /// The names of a user, other than the `sub`.
     func names(of user: UserRecord) -> [Name] {
-        // An identity provider's users sign in there, and may have addresses that are others' names here.
+        // Users of an identity provider sign in there. Their addresses may be the names of other users here.
         guard user.identity == nil else { return [Name(attribute: nil, text: user.username)] }
         var names: [Name] = []
         if hasUsernames { names.append(Name(attribute: nil, text: user.username)) }
@@ -66,9 +65,9 @@ extension LocalPoolConfiguration.NamingRule {
         return names
     }
 
-    /// The attribute that a user name given at sign-up is the value of; nil for a name of the user's own.
+    /// The attribute that a name given at sign-up is a value of; nil for a chosen name.
     ///
-    /// - Throws: InvalidParameterException for a name that this pool does not take.
+    /// - Throws: InvalidParameterException for a name that the pool does not accept.
     func attribute(named username: String) throws(PoolError) -> String? {
         let isEmail = EmailAddress.isPlausible(username)
         let isPhone = UserAttribute.isPhoneNumber(username)

@@ -1,7 +1,7 @@
-/// The database holds something that the configuration does not allow.
+/// A conflict between the database and the configuration.
 package struct SeedError: Error, CustomStringConvertible {
     enum Problem {
-        /// A configured user, or Apple Account, whom the database knows by another `sub`.
+        /// A configured user or Apple Account has another `sub` in the database.
         case otherSub
         /// Two users would have this name.
         case sharesName

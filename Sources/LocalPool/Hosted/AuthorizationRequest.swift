@@ -1,11 +1,11 @@
 internal import Cryptography
 internal import Encoding
 
-/// A request for an authorization code, checked as Cognito checks it.
+/// A request for an authorization code, validated like Cognito does.
 struct AuthorizationRequest: Sendable {
     let client: ClientAuthentication
     let settings: LocalPoolConfiguration.Hosted
-    /// The query, with which the pages come back to it.
+    /// The query, which the pages pass along.
     let query: String
     let redirectURI: String
     let state: String?
@@ -16,11 +16,11 @@ struct AuthorizationRequest: Sendable {
     let loginHint: String?
     let prompts: [String]
 
-    /// The reason why a request gets no page to sign in on.
+    /// The reason why a request gets no sign-in page.
     enum Failure: Error {
-        /// There is nowhere to redirect to: a page says so.
+        /// There is no valid redirect URI: a page shows the error.
         case page(String)
-        /// The application is told.
+        /// The error is reported to the application by a redirect.
         case redirect(String)
     }
 
@@ -39,7 +39,7 @@ struct AuthorizationRequest: Sendable {
         guard let type = parameters["response_type"] else { throw failure("invalid_request") }
         guard type == "code" else { throw failure("unauthorized_client") }
         let scopes = parameters["scope"]?.split(separator: " ").map(String.init) ?? settings.scopes
-        // `email`, `phone` and `profile` are of use with `openid` only.
+        // `email`, `phone` and `profile` require `openid`.
         guard scopes.allSatisfy(settings.scopes.contains),
             scopes.contains("openid") || scopes.allSatisfy({ $0 == TokenClaims.ownScope })
         else { throw failure("invalid_scope") }
@@ -60,7 +60,7 @@ struct AuthorizationRequest: Sendable {
         }
     }
 
-    /// The identity providers that the client's users may sign in at.
+    /// The identity providers that the client's users may use.
     static func providers(
         of pool: UserPool, _ settings: LocalPoolConfiguration.Hosted
     ) -> [LocalPoolConfiguration.IdentityProvider] {

@@ -1,14 +1,14 @@
 internal import Encoding
 
-/// The identity provider of a user, and its id of the user.
+/// The identity provider of a user, and the user's id there.
 struct FederatedIdentity: Sendable, Equatable {
     var provider: String
-    /// As in `identities`, such as `Google`, `SAML` or `OIDC`.
+    /// The type in `identities`, such as `Google`, `SAML` or `OIDC`.
     var providerType: String
-    /// The provider's own id of the user.
+    /// The user's id at the provider.
     var userID: String
 
-    /// The user name that Cognito gives such a user.
+    /// The user name that Cognito assigns.
     var username: String { "\(provider)_\(userID)" }
 
     /// The element of the claim and attribute `identities`.
@@ -19,7 +19,7 @@ struct FederatedIdentity: Sendable, Equatable {
         ]
     }
 
-    /// As stored.
+    /// The stored form, as JSON text.
     var stored: String {
         JSON.object([
             "provider": .string(provider), "type": .string(providerType), "user_id": .string(userID),

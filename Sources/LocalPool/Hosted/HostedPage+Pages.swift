@@ -1,6 +1,6 @@
 internal import Encoding
 
-/// Each page.
+/// The pages.
 extension HostedPage {
     static func signIn(_ request: AuthorizationRequest, _ pool: UserPool, note: String? = nil) -> HostedPage {
         let providers = AuthorizationRequest.providers(of: pool, request.settings)
@@ -47,7 +47,7 @@ extension HostedPage {
             hidden: [("username", email)], buttons: [("reset", "Change password")], links: [("/login", "Sign in")])
     }
 
-    /// The page for a challenge; nil for one that has none.
+    /// The page for a challenge; nil if the challenge has none.
     static func challenge(_ answer: JSONObject, note: String? = nil) -> HostedPage? {
         guard let name = answer["ChallengeName"]?.stringValue, let session = answer["Session"]?.stringValue,
             let username = answer["ChallengeParameters"]?["USER_ID_FOR_SRP"]?.stringValue
@@ -65,7 +65,7 @@ extension HostedPage {
         return page
     }
 
-    /// The page of an identity provider, on which one says who one is.
+    /// The page of a simulated identity provider, where users enter who they are.
     static func provider(_ name: String, note: String? = nil) -> HostedPage {
         HostedPage(
             title: "\(name) (played by the local pool)", note: note ?? "Say who you are.",

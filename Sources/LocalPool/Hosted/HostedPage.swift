@@ -1,4 +1,4 @@
-/// A page of the hosted sign-in: one form, without script and without style.
+/// A page of the hosted sign-in: a single form without script and style.
 struct HostedPage: Sendable {
     struct Field: Sendable {
         var name: String
@@ -10,22 +10,22 @@ struct HostedPage: Sendable {
     }
 
     var title: String
-    /// The reason why the page is there again, or a note on what to do.
+    /// The reason why the page is shown again, or an instruction.
     var note: String?
-    /// The path that the form is posted to; nil for a page without one.
+    /// The path that the form is posted to; nil if the page has no form.
     var action: String?
     var fields: [Field] = []
-    /// Further values that the form sends.
+    /// Hidden fields of the form.
     var hidden: [(name: String, value: String)] = []
-    /// The buttons' values of `action`, and their texts.
+    /// The values (of the field `action`) and texts of the buttons.
     var buttons: [(value: String, text: String)] = []
     var links: [(path: String, text: String)] = []
 
     /// The page as HTML.
     ///
     /// - Parameters:
-    ///   - query: goes along with every form and link.
-    ///   - token: proves that a form is of a page of this browser's.
+    ///   - query: the query of all forms and links.
+    ///   - token: proves that a form comes from a page in this browser.
     func html(query: String, token: String) -> String {
         var body = "<h1>\(Self.escaped(title))</h1>\n"
         if let note { body += "<p role=\"status\">\(Self.escaped(note))</p>\n" }
@@ -62,7 +62,7 @@ struct HostedPage: Sendable {
                 """
         }
         for button in buttons {
-            // A sign-in is given up without filling in anything.
+            // Cancelling requires no input.
             let novalidate = button.value == "cancel" ? " formnovalidate" : ""
             form += """
                 <button name="action" value="\(button.value)"\(novalidate)>\(Self.escaped(button.text))</button>

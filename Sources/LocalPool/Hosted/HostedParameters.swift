@@ -9,7 +9,7 @@ struct HostedParameters: Sendable {
         self.text = String(text)
     }
 
-    /// The form in a request's body; nil for a body that is none.
+    /// Parses the form in a request's body; nil if the body is not a form.
     init?(form request: LocalPoolRequest) {
         let type = request.header("content-type")?.prefix { $0 != ";" }.filter { $0 != " " }.lowercased()
         guard type == "application/x-www-form-urlencoded", let text = String(validating: request.body, as: UTF8.self)
@@ -17,7 +17,7 @@ struct HostedParameters: Sendable {
         self.text = text
     }
 
-    /// The value; nil if it isn't there, is empty, cannot be decoded, or is there twice (RFC 6749, 3.1).
+    /// The value; nil if it is missing, empty, undecodable or repeated (RFC 6749, 3.1).
     subscript(_ name: String) -> String? {
         let values = FormEncoding.values(of: name, in: text)
         guard values.count == 1, let value = values[0], !value.isEmpty else { return nil }
@@ -40,7 +40,7 @@ struct OAuthError: Error, Sendable {
 }
 
 extension UserPool {
-    /// The client's settings for the hosted pages; nil for a client that is unknown or may not use them.
+    /// The client's settings for the hosted pages; nil if the client is unknown or may not use them.
     func hostedClient(_ id: String?) -> (client: ClientAuthentication, settings: LocalPoolConfiguration.Hosted)? {
         guard let id, let client = clients.first(where: { $0.clientID == id }),
             let settings = configuration.clients.first(where: { $0.id == id })?.hosted
@@ -48,8 +48,8 @@ extension UserPool {
         return (client, settings)
     }
 
-    /// The client of a request to the token or the revocation endpoint: by `Authorization: Basic`, or by the form
-    /// (RFC 6749, 2.3.1).
+    /// Authenticates the client of a request to the token or revocation endpoint, by `Authorization: Basic` or by the
+    /// form (RFC 6749, 2.3.1).
     func authenticatedClient(
         _ form: HostedParameters, authorization: String?
     ) throws(OAuthError) -> (client: ClientAuthentication, settings: LocalPoolConfiguration.Hosted) {

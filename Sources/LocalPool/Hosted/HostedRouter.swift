@@ -2,7 +2,7 @@ internal import Cryptography
 internal import Encoding
 internal import Logging
 
-/// The pool's domain: the pages on which users sign in, and the endpoints of OAuth.
+/// The pool's domain: the sign-in pages and the OAuth endpoints.
 struct HostedRouter: Sendable {
     let pool: UserPool
     let rehearsal: Rehearsal
@@ -12,7 +12,7 @@ struct HostedRouter: Sendable {
     ]
     private static let browserCookie = "cognito"
     static let formCookie = "XSRF-TOKEN"
-    /// No `form-action`: browsers apply it to the redirects behind a form too, which lead to the application.
+    /// Has no `form-action`: browsers would also apply it to the redirects after a form, which lead to the application.
     private static let contentPolicy = "default-src 'none'; base-uri 'none'; frame-ancestors 'none'"
     static let providerPrefix = "/oauth2/authorize/"
 
@@ -63,7 +63,7 @@ struct HostedRouter: Sendable {
         }
     }
 
-    /// The beginning of every sign-in: a user who is signed in with this browser gets no page.
+    /// Begins a sign-in. A user who is signed in with this browser gets no page.
     private func begin(_ asked: AuthorizationRequest, _ request: LocalPoolRequest) async throws -> LocalPoolResponse {
         if let provider = asked.identityProvider, provider != "COGNITO" {
             return Self.redirect("\(Self.providerPrefix)\(provider)?\(asked.query)")
@@ -79,7 +79,7 @@ struct HostedRouter: Sendable {
         return Self.redirect("/login?\(asked.query)")
     }
 
-    /// The user is signed in: with this browser for an hour, and the application gets a code.
+    /// Completes the sign-in: the browser stays signed in for an hour, and the application gets a code.
     private func give(_ sub: String, _ asked: AuthorizationRequest) async throws -> LocalPoolResponse {
         let token = try await pool.browserSession(of: sub, asked.client.clientID)
         var response = Self.redirect(asked.redirect([("code", try await pool.authorizationCode(for: sub, asked))]))
@@ -87,7 +87,7 @@ struct HostedRouter: Sendable {
         return response
     }
 
-    /// Ends the browser's sign-in and goes where the client may let it go.
+    /// Ends the browser's sign-in and redirects to a URL that the client allows.
     private func signOut(_ request: LocalPoolRequest) async throws -> LocalPoolResponse {
         let parameters = HostedParameters(request.query)
         guard request.method == "GET", let (_, settings) = pool.hostedClient(parameters["client_id"]) else {
@@ -95,7 +95,7 @@ struct HostedRouter: Sendable {
         }
         var target: String?
         if let uri = parameters["logout_uri"], settings.logoutURLs.contains(uri) { target = uri }
-        // To sign in as somebody else.
+        // The user signs in with another account.
         if parameters["logout_uri"] == nil, parameters["redirect_uri"] != nil { target = "/login?\(request.query)" }
         guard let target else { return page(.failure("invalid_request"), 400, request) }
         if let token = request.cookie(Self.browserCookie) { try await pool.endBrowserSession(token) }
@@ -130,7 +130,7 @@ struct HostedRouter: Sendable {
             status: status, contentType: "text/html; charset=utf-8", headers: headers, body: Array(html.utf8))
     }
 
-    /// Lax: the application's redirect brings it along, and no other site's form does.
+    /// Lax: browsers send it with the application's redirect, but not with forms of other sites.
     private func cookie(_ name: String, _ value: String, lifetime: Int64) -> LocalPoolHeader {
         let isSecure = pool.endpoint.hasPrefix("https://")
         return .init(
@@ -145,7 +145,7 @@ struct HostedRouter: Sendable {
 }
 
 extension LocalPoolRequest {
-    /// The value of a cookie; nil if it isn't there or is empty.
+    /// The value of a cookie; nil if it is missing or empty.
     func cookie(_ name: String) -> String? {
         for header in headers where header.name.lowercased() == "cookie" {
             for pair in header.value.split(separator: ";") {

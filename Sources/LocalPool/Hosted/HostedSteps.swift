@@ -1,14 +1,14 @@
 internal import Cryptography
 internal import Encoding
 
-/// The steps on the pages, each an operation of the pool's.
+/// The steps on the pages. Each one is an operation of the pool.
 struct HostedSteps: Sendable {
     let pool: UserPool
     let asked: AuthorizationRequest
 
     enum Step: Sendable {
         case page(HostedPage, Int)
-        /// The application is told this error.
+        /// An error for the application.
         case refused(String)
         /// The user's `sub`.
         case user(String)
@@ -109,7 +109,7 @@ struct HostedSteps: Sendable {
         return .page(page, 200)
     }
 
-    /// The input of an operation, in the client's name.
+    /// The input of an operation on behalf of the client.
     private func input(_ username: String, _ fields: [String: String?]) -> JSONObject {
         var input: JSONObject = ["ClientId": .string(asked.client.clientID), "Username": .string(username)]
         if asked.client.secret != nil { input["SecretHash"] = .string(asked.client.secretHash(username: username)) }
@@ -117,7 +117,7 @@ struct HostedSteps: Sendable {
         return input
     }
 
-    /// The page once more, with the pool's own words, where the pool refuses.
+    /// Runs `body`. If the pool refuses, returns the page again with the pool's error message.
     private func refusable(
         _ page: (String) -> HostedPage, _ body: () async throws -> Step
     ) async throws -> Step {

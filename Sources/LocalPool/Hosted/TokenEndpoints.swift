@@ -8,7 +8,7 @@ struct TokenEndpoints: Sendable {
     let pool: UserPool
     let rehearsal: Rehearsal
 
-    /// Nil if there is nothing at this path.
+    /// Returns nil if the path does not exist.
     func answer(_ request: LocalPoolRequest) async -> LocalPoolResponse? {
         switch (request.method, request.path) {
         case ("POST", "/oauth2/token"): await carryOut("OAuthToken") { try await tokens(request) }
@@ -28,7 +28,7 @@ struct TokenEndpoints: Sendable {
         switch grant {
         case "authorization_code": result = try await pool.redeem(form, client)
         case "refresh_token": result = try await refreshed(form, client)
-        // There are no resource servers, whose scopes this grant is for.
+        // This grant is for scopes of resource servers, and the pool has none.
         case "client_credentials": throw OAuthError(error: "unauthorized_client")
         default: throw OAuthError(error: "unsupported_grant_type")
         }

@@ -2,16 +2,16 @@ internal import Cryptography
 internal import Encoding
 internal import Store
 
-/// Authorization codes, and the sign-ins of browsers.
+/// Authorization codes, and the browsers' sign-ins.
 extension UserPool {
-    /// The time that an authorization code is good for, in seconds: Cognito's.
+    /// The lifetime of an authorization code in seconds, as at Cognito.
     private static let codeLifetime: Int64 = 300
-    /// The time that a browser stays signed in, in seconds: Cognito's.
+    /// The time for which a browser stays signed in, in seconds, as at Cognito.
     static let browserLifetime: Int64 = 3600
     private static let codeName = "AUTHORIZATION_CODE"
     private static let browserName = "BROWSER_SESSION"
 
-    /// A code with which the application of the request gets the user's tokens.
+    /// Creates a code that the requesting application exchanges for the user's tokens.
     func authorizationCode(for sub: String, _ request: AuthorizationRequest) async throws -> String {
         let code = uuid()
         var data: JSONObject = [
@@ -23,14 +23,14 @@ extension UserPool {
         return code
     }
 
-    /// The token that a browser keeps in its cookie.
+    /// Creates the token for the browser's cookie.
     func browserSession(of sub: String, _ clientID: String) async throws -> String {
         let token = Base64URL.encode(random(32))
         try await insert(Self.browserName, token, sub, clientID, [:], lifetime: Self.browserLifetime)
         return token
     }
 
-    /// The user who is signed in with a browser; nil where nobody is.
+    /// The user who is signed in with a browser; nil if none.
     func user(ofBrowser token: String) async throws -> UserRecord? {
         let now = clock()
         return try await store.read { database in
@@ -59,7 +59,7 @@ extension UserPool {
         try await store.write { try record.insert(in: $0) }
     }
 
-    /// Uses up a code, right or wrong: it is good for one request (RFC 6749, 4.1.2).
+    /// Uses up a code, even if the request is invalid: a code is valid for one request (RFC 6749, 4.1.2).
     private func take(_ code: String, _ clientID: String) async throws -> ChallengeRecord {
         let now = clock()
         let taken = try await store.write { try? ChallengeRecord.take(code, in: $0, now: now) }
@@ -67,7 +67,7 @@ extension UserPool {
         return taken
     }
 
-    /// Tokens for a code.
+    /// Exchanges a code for tokens.
     func redeem(_ form: HostedParameters, _ client: ClientAuthentication) async throws -> JSONObject {
         guard let code = form["code"], let redirectURI = form["redirect_uri"] else { throw OAuthError.invalidRequest }
         let taken = try await take(code, client.clientID)
@@ -88,7 +88,7 @@ extension UserPool {
         return try result(for: user, session, refreshToken: token, nonce: taken.data["nonce"]?.stringValue)
     }
 
-    /// RFC 7636, 4.6.
+    /// Whether the verifier matches the code challenge (RFC 7636, 4.6).
     private static func proves(_ verifier: String?, _ challenge: String?) -> Bool {
         guard let challenge else { return true }
         guard let verifier, (43...128).contains(verifier.utf8.count) else { return false }

@@ -3,7 +3,7 @@ internal import Encoding
 internal import Store
 
 extension UserPool {
-    /// A user as an identity provider describes one.
+    /// A user as described by an identity provider.
     struct ProvidedUser: Sendable {
         var identity: FederatedIdentity
         var email: String
@@ -11,14 +11,14 @@ extension UserPool {
         var name: String?
     }
 
-    /// The user of an identity provider, made at the first sign-in and brought up to date at each.
+    /// The user of an identity provider, created at the first sign-in and updated at each.
     ///
-    /// - Returns: the user's `sub`; nil for a user who is disabled.
+    /// - Returns: the user's `sub`; nil if the user is disabled.
     func federate(_ provided: ProvidedUser) async throws -> String? {
         let (new, now) = (uuid(), clock())
         return try await store.write { database in
             let known = try UserRecord.find(provided.identity.username, in: database)
-            // Nobody can type a password that has this hash.
+            // No password has this hash.
             var user =
                 known
                 ?? UserRecord(

@@ -4,7 +4,7 @@ internal import GRDB
 internal import Locking
 internal import Store
 
-/// The pool's app clients: those of the configuration, and those made at run time, which the database has.
+/// The pool's app clients: those of the configuration, and those created at run time, which are in the database.
 final class ClientRegistry: Sendable {
     private let configured: [ClientAuthentication]
     private let made: Locked<[AppClientRecord]>
@@ -14,14 +14,14 @@ final class ClientRegistry: Sendable {
         made = Locked(try store.writeBlocking { try AppClientRecord.all(in: $0) })
     }
 
-    /// Those of the configuration first.
+    /// All clients, those of the configuration first.
     var clients: [ClientAuthentication] { configured + records.map(\.authentication) }
 
     var records: [AppClientRecord] { made.withLock { $0 } }
 
     func isConfigured(_ id: String) -> Bool { configured.contains { $0.clientID == id } }
 
-    /// Takes over a client that was stored.
+    /// Adds or replaces a client after it was stored.
     func put(_ client: AppClientRecord) {
         made.withLock { clients in
             clients.removeAll { $0.id == client.id }
@@ -32,7 +32,7 @@ final class ClientRegistry: Sendable {
     func remove(_ id: String) { made.withLock { clients in clients.removeAll { $0.id == id } } }
 }
 
-/// An app client that was made at run time.
+/// An app client that was created at run time.
 struct AppClientRecord: Sendable {
     var id: String
     /// Nil for a public client.
@@ -51,7 +51,7 @@ struct AppClientRecord: Sendable {
         return client
     }
 
-    /// Those of a client whose request names none.
+    /// The flows of a client whose request names none.
     private static let standardFlows = ["ALLOW_REFRESH_TOKEN_AUTH", "ALLOW_USER_SRP_AUTH", "ALLOW_CUSTOM_AUTH"]
 
     static func all(in database: Database) throws -> [AppClientRecord] {

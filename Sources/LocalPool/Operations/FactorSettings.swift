@@ -3,9 +3,9 @@ internal import GRDB
 internal import Locking
 internal import Store
 
-/// The pool's second factors and relying party: those of the configuration, or those that SetUserPoolMfaConfig has set
-/// since. The database has the latter, together with the configuration that they replace: another configuration at a
-/// start replaces them.
+/// The pool's second factors and relying party: from the configuration, or from a later SetUserPoolMfaConfig. The
+/// database stores the latter together with the configuration that they replace; a start with a different configuration
+/// discards them.
 final class FactorSettings: Sendable {
     struct Settings: Sendable {
         var mfa: LocalPoolConfiguration.MFA
@@ -37,7 +37,7 @@ final class FactorSettings: Sendable {
             arguments: [Self.valueName, value.text])
     }
 
-    /// Takes over settings that were stored.
+    /// Sets the settings after they were stored.
     func put(_ settings: Settings) { changed.withLock { $0 = settings } }
 }
 

@@ -1,17 +1,17 @@
 internal import Encoding
 
-/// A part of a list, as a request asks for it.
+/// The part of a list that a request asks for.
 struct Page {
-    /// Cognito's longest one.
+    /// Cognito's maximum page size.
     private static let longest = 60
 
     private let limit: Int
-    /// The name of the member that says where to go on.
+    /// The name of the member with the continuation token.
     private let token: String
-    /// The key of the last element of the page before; nil for the first page.
+    /// The key of the last element of the previous page; nil for the first page.
     private let after: String?
 
-    /// - Throws: InvalidParameterException for a limit that is none, or a token that this pool has not given.
+    /// - Throws: InvalidParameterException for an invalid limit, or a token that this pool has not issued.
     init(_ fields: RequestFields, token: String, limit name: String = "Limit") throws(PoolError) {
         self.token = token
         let limit = fields.object[name].map { $0.integerValue ?? -1 } ?? Int64(Self.longest)
@@ -30,9 +30,9 @@ struct Page {
         after = key
     }
 
-    /// The page, and where to go on if there is more.
+    /// The page, with a continuation token if there is more.
     ///
-    /// - Parameter elements: all, each with a key of its own.
+    /// - Parameter elements: the whole list with unique keys.
     func answer(_ name: String, _ elements: [(key: String, value: JSON)]) -> JSONObject {
         let start = after.map { after in (elements.firstIndex { $0.key == after } ?? elements.count - 1) + 1 } ?? 0
         let page = elements.dropFirst(start).prefix(limit)

@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// The pool's time, which tests move forward.
+/// The pool's clock, which tests can advance.
 package final class PoolClock: Sendable {
     private let base: @Sendable () -> Int64
     private let offset = Atomic<Int64>(0)
@@ -9,13 +9,13 @@ package final class PoolClock: Sendable {
         self.base = base
     }
 
-    /// Seconds since 1970 as the pool takes them to be.
+    /// The pool's time in seconds since 1970.
     package func callAsFunction() -> Int64 { base() + offset.load(ordering: .relaxed) }
 
-    /// The time without what it was moved by: the one that clients sign their requests with.
+    /// The time without the offset, which clients sign their requests with.
     package var real: Int64 { base() }
 
-    /// Moves the time forward.
+    /// Moves the pool's time forward.
     package func advance(by seconds: Int64) {
         offset.wrappingAdd(seconds, ordering: .relaxed)
     }

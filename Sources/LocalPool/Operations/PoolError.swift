@@ -1,10 +1,10 @@
-/// A refusal in Cognito's terms.
+/// An error response of Cognito.
 package struct PoolError: Error, Equatable, Sendable {
     /// The exception's name, as in `__type`.
     package let type: String
     package let message: String
 
-    /// Cognito answers every refusal with 400; only its own failure is 500.
+    /// Cognito uses 400 for all client errors, and 500 for its own failures.
     package var status: Int { type == "InternalErrorException" ? 500 : 400 }
 
     static func notAuthorized(_ message: String) -> PoolError {
@@ -15,7 +15,7 @@ package struct PoolError: Error, Equatable, Sendable {
         PoolError(type: "InvalidParameterException", message: message)
     }
 
-    /// - Parameter attribute: whose value is the name; nil for a user name of the user's own.
+    /// - Parameter attribute: the attribute whose value is the name; nil for a chosen name.
     static func usernameExists(_ attribute: String?) -> PoolError {
         let message = attribute.map { "An account with the given \($0) already exists." } ?? "User already exists"
         return PoolError(type: "UsernameExistsException", message: message)
@@ -67,7 +67,7 @@ package struct PoolError: Error, Equatable, Sendable {
     static let noDevice = PoolError(type: "ResourceNotFoundException", message: "Device does not exist.")
     static let unknownOperation = PoolError(type: "UnknownOperationException", message: "")
 
-    /// Cognito says nothing here: for those who try the local pool the name is the help that they need.
+    /// Cognito has no message here. The local pool names the operation, which helps its users.
     static func unknownOperation(_ name: String) -> PoolError {
         PoolError(
             type: "UnknownOperationException",

@@ -1,6 +1,6 @@
 internal import Encoding
 
-/// The members of a request, read as Cognito's model types them.
+/// The members of a request, with the types of Cognito's model.
 struct RequestFields {
     let object: JSONObject
 
@@ -85,7 +85,7 @@ struct RequestFields {
         }
     }
 
-    /// An authentication parameter, whose absence has a message of its own.
+    /// An authentication parameter, whose absence has its own message.
     func parameter(_ name: String, maximum: Int = .max) throws(PoolError) -> String {
         guard let value = try optional(name), !value.isEmpty else {
             throw .invalidParameter("Missing required parameter \(name)")
@@ -108,7 +108,7 @@ struct RequestFields {
         .invalidParameter("1 validation error detected: \(subject) failed to satisfy constraint: \(rule)")
     }
 
-    /// Cognito names members with a small first letter in its messages.
+    /// The member's name in Cognito's messages, with a lower-case first letter.
     private static func modelName(_ name: String) -> String {
         name.prefix(1).lowercased() + name.dropFirst()
     }

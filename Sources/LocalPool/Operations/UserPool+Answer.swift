@@ -4,14 +4,14 @@ internal import NIOCore
 internal import Store
 
 extension UserPool {
-    /// The caller: anyone, or someone who has signed with the administrator's key.
+    /// The caller: anyone, or a caller who signed with the administrator's key.
     package enum Caller: Sendable {
         case anyone, administrator
     }
 
     typealias Operation = @Sendable (UserPool) -> @Sendable (JSONObject) async throws -> JSONObject
 
-    /// Those that anyone may call.
+    /// The operations that anyone may call.
     static let clientOperations: [String: Operation] = [
         "SignUp": UserPool.signUp, "ConfirmSignUp": UserPool.confirmSignUp,
         "ResendConfirmationCode": UserPool.resendConfirmationCode,
@@ -36,7 +36,7 @@ extension UserPool {
         "GetUserAuthFactors": UserPool.getUserAuthFactors,
     ]
 
-    /// Those that an administrator may call, with the pool's id.
+    /// The operations that an administrator may call, with the pool's id.
     static let administratorOperations: [String: Operation] = [
         "AdminInitiateAuth": UserPool.adminInitiateAuth,
         "AdminRespondToAuthChallenge": UserPool.respondToAuthChallenge,
@@ -63,14 +63,14 @@ extension UserPool {
         "SetUserPoolMfaConfig": UserPool.setUserPoolMfaConfig,
     ]
 
-    /// Whether the operation has to be signed.
+    /// Whether the operation must be signed.
     static func isForAdministrator(_ operation: String) -> Bool {
         administratorOperations[operation] != nil
     }
 
-    /// Carries out the operation called `operation`.
+    /// Executes the operation called `operation`.
     ///
-    /// - Throws: UnknownOperationException for an operation that isn't there, the operation's own refusal, or
+    /// - Throws: UnknownOperationException for an unknown operation, the operation's own errors, or
     ///   InternalErrorException with the cause in the log.
     package func answer(
         _ operation: String, _ request: JSONObject, by caller: Caller = .anyone
@@ -94,14 +94,14 @@ extension UserPool {
         } catch let error as PoolError {
             throw error
         } catch {
-            // GRDB's errors hold the statement without its arguments, OpenSSL's the step: no values.
+            // GRDB's errors hold the statement without its arguments, and OpenSSL's only the step: no values.
             logger.error("an operation failed", metadata: ["operation": "\(operation)", "error": "\(error)"])
             throw .internalError
         }
     }
 
-    /// The messages sent to this e-mail address or telephone number: a list of `{email | phone, purpose, code,
-    /// sent_at}`, newest last.
+    /// The messages to this e-mail address or telephone number, newest last: a list of `{email | phone, purpose, code,
+    /// sent_at}`.
     func inbox(of address: String) async throws -> JSON {
         try await store.read { try Message.inbox(of: address, in: $0) }
     }
@@ -113,7 +113,7 @@ extension UserPool {
         }
     }
 
-    /// UserContextData is taken where the model has it; Cognito wants a literal address in it.
+    /// Accepts UserContextData where the model has it; Cognito requires an IP address in it.
     private func checkUserContext(_ fields: RequestFields) throws(PoolError) {
         for name in ["UserContextData", "ContextData"] {
             guard let address = try fields.structure(name).optional("IpAddress") else { continue }

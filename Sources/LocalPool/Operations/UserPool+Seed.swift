@@ -3,7 +3,7 @@ internal import Encoding
 internal import Store
 
 extension UserPool {
-    /// Puts the configured users in, or brings them in line with the configuration.
+    /// Creates the configured users, or updates them to match the configuration.
     func seed(_ users: [LocalPoolConfiguration.SeededUser]) throws {
         for seeded in users {
             let now = clock()
@@ -37,7 +37,7 @@ extension UserPool {
             secondFactors: stored?.secondFactors ?? SecondFactors(), chosenName: seeded.username)
     }
 
-    /// Those that are stored, if they are of the configured password and complete.
+    /// The stored credentials if they match the configured password and are complete, otherwise new ones.
     private func credentials(
         _ seeded: LocalPoolConfiguration.SeededUser, _ username: String, _ stored: UserRecord.Credentials?
     ) throws -> UserRecord.Credentials {

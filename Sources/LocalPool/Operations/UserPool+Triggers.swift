@@ -1,7 +1,7 @@
 extension UserPool {
     /// Runs a trigger for the user of this e-mail address.
     ///
-    /// - Throws: UserLambdaValidationException in Cognito's words, if the trigger refuses.
+    /// - Throws: UserLambdaValidationException with Cognito's message if the trigger refuses.
     func run(_ trigger: LocalPoolConfiguration.Trigger, for email: String) throws(PoolError) {
         guard let refusal = configuration.triggers[trigger],
             refusal.users.map({ $0.contains(email.lowercased()) }) ?? true

@@ -5,11 +5,11 @@ package import Logging
 internal import NIOPosix
 internal import Store
 
-/// A Cognito user pool with its app clients: requests in, answers out, state in a ``Store``.
+/// A Cognito user pool with its app clients: it turns requests into responses and keeps its state in a ``Store``.
 ///
 /// Users sign in with their e-mail address, and their real user name is their `sub`, unless the naming rule says
-/// otherwise. Each operation is one function from
-/// the request's JSON to the response's, in a file with its family. Clock and randomness are parameters.
+/// otherwise. Each operation is one function from the request's JSON to the response's, in a file with related ones.
+/// Clock and randomness are parameters.
 package struct UserPool: Sendable {
     let configuration: LocalPoolConfiguration
     let registry: ClientRegistry
@@ -18,24 +18,24 @@ package struct UserPool: Sendable {
     let keys: KeyRing
     let passwords: PasswordHashing
     let policy: PasswordPolicy
-    /// Compared with when there is no such user, so that the answer takes as long as with one.
+    /// A hash to compare with if the user is unknown, so that the response takes the same time.
     let decoyHash: String
-    /// Users who aren't there get their salts and names from it.
+    /// The key from which the fake salts and names of unknown users are derived.
     let pretenceKey: Secret
     let logger: Logger
     package let clock: PoolClock
     let random: @Sendable (Int) -> [UInt8]
-    /// The base URL of tokens' `iss`, without a trailing slash.
+    /// The base URL in the `iss` of tokens, without a trailing slash.
     package var endpoint: String
 
-    /// Opens the pool's database, makes its keys if there are none, and puts in the configured users.
+    /// Opens the pool's database, generates missing keys, and stores the configured users.
     ///
     /// Takes about 50 ms for each configured user and blocks the calling thread.
     ///
     /// - Parameters:
-    ///   - clock: Seconds since 1970.
-    ///   - random: As many random bytes as asked for.
-    /// - Throws: what the database, the keys or the password hash throw.
+    ///   - clock: returns the seconds since 1970.
+    ///   - random: returns the requested number of random bytes.
+    /// - Throws: errors of the database, the keys or the password hash.
     package init(
         configuration: LocalPoolConfiguration, logger: Logger,
         clock: @escaping @Sendable () -> Int64 = { Int64(Date().timeIntervalSince1970) },
@@ -48,7 +48,7 @@ package struct UserPool: Sendable {
             passwords: .scrypt(cost: configuration.passwordCost))
     }
 
-    /// As the other one with what is costly to make given.
+    /// The same with given components that are costly to create.
     init(
         configuration: LocalPoolConfiguration, logger: Logger, clock: @escaping @Sendable () -> Int64,
         random: @escaping @Sendable (Int) -> [UInt8], store: Store, keys: PoolKeys, passwords: PasswordHashing
@@ -77,13 +77,13 @@ package struct UserPool: Sendable {
         }
     }
 
-    /// Tokens' `iss`.
+    /// The `iss` of tokens.
     package var issuer: String { "\(endpoint)/\(configuration.poolID)" }
 
-    /// The JWK set with both keys.
+    /// The JWK set (RFC 7517, 5) with the current keys and those of earlier rotations that are still valid.
     package var keySet: JSONObject { keys.keySet }
 
-    /// Those of the configuration, and those made since.
+    /// The clients of the configuration, and those created since.
     var clients: [ClientAuthentication] { registry.clients }
 
     /// The client that the request names.
@@ -97,9 +97,9 @@ package struct UserPool: Sendable {
         return client
     }
 
-    /// The user that a request's access token is of.
+    /// The user of a request's access token.
     ///
-    /// - Throws: NotAuthorizedException for a token that is not good, UserNotFoundException if the user is gone.
+    /// - Throws: NotAuthorizedException for an invalid token, UserNotFoundException if the user no longer exists.
     func signedIn(_ fields: RequestFields) async throws -> (user: UserRecord, claims: AccessTokenReader.Claims) {
         let token = try fields.required("AccessToken")
         let claims = try AccessTokenReader(keys: keys.verifying, issuer: issuer).read(token, now: clock())
@@ -109,7 +109,7 @@ package struct UserPool: Sendable {
         return try await owner(of: claims)
     }
 
-    /// The user of an access token that is the pool's and lasts.
+    /// The user of a valid access token of this pool.
     func owner(
         of claims: AccessTokenReader.Claims
     ) async throws -> (user: UserRecord, claims: AccessTokenReader.Claims) {
@@ -125,7 +125,7 @@ package struct UserPool: Sendable {
         return (user, claims)
     }
 
-    /// Reads the user anew, changes and stores it, in one step.
+    /// Reads, changes and stores the user in one transaction.
     func change(_ sub: String, _ body: @escaping @Sendable (inout UserRecord) throws -> Void) async throws {
         let now = clock()
         try await store.write { database in
@@ -135,10 +135,10 @@ package struct UserPool: Sendable {
         }
     }
 
-    /// The credentials to store for a new password. Computes for tens of milliseconds, on threads that no other task
-    /// waits for.
+    /// The credentials to store for a new password. Takes tens of milliseconds of CPU, on threads that no other task
+    /// needs.
     ///
-    /// - Parameter username: the user's real one, which SRP's verifier is made of.
+    /// - Parameter username: the user's real name, which the SRP verifier includes.
     func credentials(_ password: String, of username: String) async throws -> UserRecord.Credentials {
         let salt = random(16)
         let identity = SRPIdentity(poolID: configuration.poolID, userID: username)

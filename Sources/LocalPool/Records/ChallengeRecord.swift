@@ -2,14 +2,14 @@ internal import Cryptography
 internal import Encoding
 internal import GRDB
 
-/// A step of a sign-in that waits for its answer. It is found by what the client was given, of which only the hash is
-/// kept: the `Session`, or for SRP the `SECRET_BLOCK`.
+/// A sign-in step that waits for its answer. Its key is the hash of the token that the client received: the `Session`,
+/// or for SRP the `SECRET_BLOCK`.
 struct ChallengeRecord: Sendable {
-    /// Wrong codes before the session is worth nothing.
+    /// The number of wrong codes that invalidates the session.
     static let allowedAttempts: Int64 = 5
 
     var id: String
-    /// Nil for a user who isn't there but must seem to be.
+    /// Nil for an unknown user whose existence is simulated.
     var sub: String?
     var clientID: String
     var name: String
@@ -26,9 +26,9 @@ struct ChallengeRecord: Sendable {
             arguments: [id, sub, clientID, name, JSON.object(data).text, expires])
     }
 
-    /// Takes the challenge that `token` stands for, which no one else can take after that, unless it is given back.
+    /// Takes the challenge of `token`, which nobody can take again unless it is given back.
     ///
-    /// - Throws: NotAuthorizedException if there is none, it was used, or it has ended.
+    /// - Throws: NotAuthorizedException if there is none, or it was used, or it has expired.
     static func take(_ token: String, in database: Database, now: Int64) throws -> ChallengeRecord {
         try take(id: id(of: token), in: database, now: now)
     }
@@ -44,7 +44,7 @@ struct ChallengeRecord: Sendable {
         return challenge
     }
 
-    /// The one that `token` stands for, left as it is; nil if there is none that is good.
+    /// The valid challenge of `token`, which stays available; nil if there is none.
     static func find(_ token: String, in database: Database, now: Int64) throws -> ChallengeRecord? {
         try Row.fetchOne(
             database, sql: "SELECT * FROM challenges WHERE id = ? AND used_at IS NULL AND expires_at > ?",
@@ -56,7 +56,7 @@ struct ChallengeRecord: Sendable {
         try database.execute(sql: "DELETE FROM challenges WHERE id = ?", arguments: [id(of: token)])
     }
 
-    /// The id of this user's open challenge of this name, for clients that send no session back.
+    /// The id of the user's open challenge with this name, for clients that return no session.
     static func open(_ name: String, of sub: String, in database: Database, now: Int64) throws -> String? {
         try String.fetchOne(
             database,
@@ -67,7 +67,7 @@ struct ChallengeRecord: Sendable {
             arguments: [sub, name, now])
     }
 
-    /// Lets a wrong code be tried again with the same session, a few times.
+    /// Allows another attempt with the same session after a wrong code, up to ``allowedAttempts``.
     func giveBack(in database: Database) throws {
         guard attempts + 1 < Self.allowedAttempts else { return }
         try database.execute(

@@ -1,7 +1,7 @@
 internal import Cryptography
 internal import GRDB
 
-/// The codes a pool sends to prove an address.
+/// The codes that a pool sends to verify an address.
 enum ConfirmationCode {
     /// The purpose of a code; a user has at most one code for each.
     enum Purpose: String, Sendable {
@@ -11,7 +11,7 @@ enum ConfirmationCode {
         case phoneNumber = "phone_number"
     }
 
-    /// Wrong codes before a code is worth nothing (Cognito allows 15 tries an hour).
+    /// The number of wrong codes that invalidates a code (Cognito allows 15 attempts per hour).
     static let allowedAttempts: Int64 = 15
 
     /// Six digits out of eight random bytes; the bias of the remainder is below 2^-44.
@@ -21,9 +21,9 @@ enum ConfirmationCode {
         return String(repeating: "0", count: 6 - digits.count) + digits
     }
 
-    /// Stores the code in place of an earlier one for this purpose.
+    /// Stores the code; it replaces an earlier one for this purpose.
     ///
-    /// - Parameter value: the address that the code proves; nil for the one that the user has.
+    /// - Parameter value: the address that the code verifies; nil: the user's current one.
     static func store(
         _ code: String, _ purpose: Purpose, of sub: String, value: String? = nil, in database: Database,
         expires: Int64
@@ -33,14 +33,14 @@ enum ConfirmationCode {
             arguments: [sub, purpose.rawValue, code, expires, value])
     }
 
-    /// The address that waits for its code; nil without one.
+    /// The address that awaits verification; nil if there is none.
     static func pendingValue(_ purpose: Purpose, of sub: String, in database: Database) throws -> String? {
         try String.fetchOne(
             database, sql: "SELECT value FROM codes WHERE sub = ? AND purpose = ?", arguments: [sub, purpose.rawValue])
     }
 
-    /// Checks and, if it is right, uses up the code. Returns the refusal instead of throwing it, because throwing would
-    /// also undo the count of attempts.
+    /// Checks the code and uses it up if it is correct. Returns the error instead of throwing it, because throwing
+    /// would also roll back the count of attempts.
     static func redeem(
         _ code: String, _ purpose: Purpose, of sub: String, in database: Database, now: Int64
     ) throws -> PoolError? {

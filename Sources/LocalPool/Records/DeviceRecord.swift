@@ -1,15 +1,15 @@
 internal import Cryptography
 internal import GRDB
 
-/// A device that a user has signed in with, for pools that track them.
+/// A device that a user has signed in with, for pools that track devices.
 struct DeviceRecord: Sendable {
     var key: String
     var sub: String
     var groupKey: String
     var name: String?
-    /// Present once the app has confirmed the device with a verifier of a secret of its own.
+    /// Nil until the app has confirmed the device with the verifier of a device secret.
     var credentials: UserRecord.SRPCredentials?
-    /// A remembered device stands in for the second factor.
+    /// Whether the device replaces the second factor.
     var isRemembered: Bool
     var createdAt: Int64
     var changedAt: Int64
@@ -23,7 +23,7 @@ struct DeviceRecord: Sendable {
         ).map(DeviceRecord.init)
     }
 
-    /// The user's devices that have been confirmed, oldest first.
+    /// The user's confirmed devices, oldest first.
     static func confirmed(of sub: String, in database: Database) throws -> [DeviceRecord] {
         try Row.fetchAll(
             database,

@@ -26,7 +26,7 @@ struct GroupRecord: Sendable {
         try Row.fetchAll(database, sql: "SELECT * FROM user_groups ORDER BY name").map(GroupRecord.init)
     }
 
-    /// Makes the groups that users are in and those of the configuration.
+    /// Creates missing groups: those of users and those of the configuration.
     static func settle(_ names: [String], in database: Database, now: Int64) throws {
         let used = try UserRecord.all(in: database).flatMap(\.groups)
         for name in Set(names + used) where try find(name, in: database) == nil {
@@ -57,7 +57,7 @@ extension GroupRecord {
 }
 
 extension PoolSchema {
-    /// Groups that exist by themselves, and app clients made at run time.
+    /// Groups that exist without users, and app clients created at run time.
     static let groupsAndClients = """
         CREATE TABLE user_groups (
             name TEXT PRIMARY KEY,

@@ -1,6 +1,6 @@
 internal import GRDB
 
-/// Cognito's limits per user and hour. They count every request, also those of users who aren't there.
+/// Cognito's limits per user and hour. They count all requests, including those for unknown users.
 struct HourlyLimit: Sendable {
     let kind: String
     let allowed: Int64
@@ -11,7 +11,7 @@ struct HourlyLimit: Sendable {
     static let verifyAttribute = HourlyLimit(kind: "verify attribute", allowed: 15)
     static let changePassword = HourlyLimit(kind: "change password", allowed: 5)
 
-    /// Counts one more request of `who`; whether it is within the limit.
+    /// Counts a request of `who`; returns whether it is within the limit.
     func allows(_ who: String, in database: Database, now: Int64) throws -> Bool {
         let count = try Int64.fetchOne(
             database,

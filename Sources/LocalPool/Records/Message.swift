@@ -1,7 +1,7 @@
 internal import Encoding
 internal import GRDB
 
-/// A message that the pool "sends": it is stored in an inbox instead.
+/// A message that the pool stores in an inbox instead of sending it.
 struct Message: Sendable {
     enum Medium: String, Sendable {
         case email = "EMAIL"
@@ -14,7 +14,7 @@ struct Message: Sendable {
     var medium: Medium
     /// An e-mail address or a telephone number.
     var address: String
-    /// As in ``ConfirmationCode/Purpose``, or `sign-in` or `invitation`.
+    /// A purpose of ``ConfirmationCode/Purpose``, `sign-in` or `invitation`.
     var purpose: String
     /// The code, or the temporary password of an invitation.
     var code: String

@@ -6,13 +6,13 @@ struct PasskeyRecord: Sendable {
     /// In base64url.
     var id: String
     var sub: String
-    /// The COSE_Key.
+    /// The key as COSE_Key.
     var publicKey: [UInt8]
     var signatureCount: Int64
-    /// Cognito makes the name up itself.
+    /// The name that Cognito generates.
     var name: String
     var transports: [String]
-    /// `platform` or `cross-platform`, where the client said so.
+    /// `platform` or `cross-platform`; nil if the client did not report it.
     var attachment: String?
     var createdAt: Int64
 
@@ -27,7 +27,7 @@ struct PasskeyRecord: Sendable {
             .map(PasskeyRecord.init)
     }
 
-    /// - Throws: InvalidParameterException for a passkey that is registered already.
+    /// - Throws: InvalidParameterException if the passkey is already registered.
     func insert(in database: Database) throws {
         do {
             try database.execute(

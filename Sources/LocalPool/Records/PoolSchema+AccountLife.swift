@@ -1,9 +1,8 @@
 extension PoolSchema {
-    /// Second step: users' states, SRP, second factors, challenges, devices, several clients, key rotation.
+    /// Second migration: users' states, SRP, second factors, challenges, devices, several clients, key rotation.
     ///
-    /// Users who could sign in before still can; one who has never typed a password since has no SRP verifier until
-    /// then, because it can't be made from a hash. An empty `client_id` is that of tokens from before there were
-    /// several clients.
+    /// Existing users can still sign in. They have no SRP verifier until they next enter their password, because it
+    /// can't be derived from a hash. Tokens from before there were several clients have an empty `client_id`.
     static let accountLife = """
         ALTER TABLE users ADD COLUMN status TEXT NOT NULL DEFAULT 'UNCONFIRMED';
         ALTER TABLE users ADD COLUMN is_enabled INTEGER NOT NULL DEFAULT 1;

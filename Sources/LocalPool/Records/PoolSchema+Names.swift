@@ -1,8 +1,8 @@
 extension PoolSchema {
-    /// Fifth step: users with names of their own, without an e-mail address, or with one that others have too.
+    /// Fifth migration: users who chose a name, without an e-mail address, or with one that other users share.
     ///
-    /// An e-mail address is unique only where it is a name, so the column's own constraint goes. GRDB does not enforce
-    /// foreign keys during a migration: dropping the table deletes nothing of the others.
+    /// An e-mail address is unique only if it is a name, so the column's constraint is removed. GRDB does not enforce
+    /// foreign keys during a migration: dropping the table deletes no rows of others.
     static let names = """
         CREATE TABLE users_with_names (
             sub TEXT PRIMARY KEY,

@@ -3,10 +3,9 @@ internal import Encoding
 internal import GRDB
 internal import Store
 
-/// Single values that a pool keeps.
+/// Single values that a pool stores.
 enum PoolValue {
-    /// The key from which users who aren't there get their salts and names, always the same ones. Made at the first
-    /// start.
+    /// The key from which the constant fake salts and names of unknown users are derived. Generated at the first start.
     static func pretenceKey(store: Store, random: (Int) -> [UInt8]) throws -> Secret {
         try store.writeBlocking { database in
             let name = "pretence key"

@@ -2,27 +2,27 @@ internal import Cryptography
 internal import Encoding
 internal import GRDB
 
-/// A refresh token as stored: its hash only.
+/// A refresh token as stored, identified by its hash only.
 struct RefreshTokenRecord: Sendable {
     /// SHA-256 of the token, base64url.
     var hash: String
-    /// The id all tokens from one sign-in share; they are revoked together.
+    /// The id that all tokens from one sign-in share; they are revoked together.
     var originJTI: String
     var sub: String
     /// Empty for tokens from before there were several clients.
     var clientID: String
     /// The device the user signed in with, for pools that track devices.
     var deviceKey: String?
-    /// When the user signed in; refreshing doesn't change it.
+    /// The time of the user's sign-in; refreshes don't change it.
     var authTime: Int64
     var expires: Int64
-    /// When a rotation put another token in its place.
+    /// The time at which a rotation replaced the token.
     var replacedAt: Int64?
     var revokedAt: Int64?
-    /// The scope of its access tokens; nil for that of a sign-in by the API.
+    /// The scope of its access tokens; nil: the scope of a sign-in by the API.
     var scope: String?
 
-    /// Base64url of these many random bytes is as long as Cognito's own tokens, about 1.8 kB.
+    /// The number of random bytes whose base64url is as long as Cognito's tokens, about 1.8 kB.
     static let randomByteCount = 1344
 
     static func find(_ token: String, in database: Database) throws -> RefreshTokenRecord? {
@@ -40,8 +40,8 @@ struct RefreshTokenRecord: Sendable {
             arguments: [hash, originJTI, sub, clientID, deviceKey, authTime, expires, scope])
     }
 
-    /// Puts `successor`, the hash of a new token, in this one's place. The first replacement's time counts for the
-    /// retries after it.
+    /// Replaces this token with `successor`, the hash of a new one. The grace period for retries begins with the first
+    /// replacement.
     func replace(by successor: String, in database: Database, now: Int64) throws {
         try database.execute(
             sql: "UPDATE refresh_tokens SET replaced_at = ? WHERE token_hash = ? AND replaced_at IS NULL",
@@ -51,14 +51,14 @@ struct RefreshTokenRecord: Sendable {
         try next.insert(in: database)
     }
 
-    /// Ends every token of the sign-in that this token is from.
+    /// Revokes all tokens of this token's sign-in.
     func revokeFamily(in database: Database, now: Int64) throws {
         try database.execute(
             sql: "UPDATE refresh_tokens SET revoked_at = ? WHERE origin_jti = ? AND revoked_at IS NULL",
             arguments: [now, originJTI])
     }
 
-    /// Ends every token of the user; `deviceKey` limits this to one device.
+    /// Revokes all tokens of the user, or with `deviceKey` those of one device.
     static func revokeAll(of sub: String, deviceKey: String? = nil, in database: Database, now: Int64) throws {
         try database.execute(
             sql: """

@@ -4,24 +4,24 @@ internal import GRDB
 
 /// A user's second factors.
 struct SecondFactors: Sendable {
-    /// By the name of the challenge that asks for it.
+    /// The methods, by challenge name.
     enum Method: String, CaseIterable, Sendable {
         case sms = "SMS_MFA"
         case softwareToken = "SOFTWARE_TOKEN_MFA"
         case email = "EMAIL_OTP"
     }
 
-    /// The authenticator app's key once a code has proved that the app has it.
+    /// The authenticator app's key, after a code has shown that the app has it.
     var softwareTokenKey: Secret?
-    /// The key that was given out last and not proved yet.
+    /// The last issued key, not yet verified by a code.
     var pendingSoftwareTokenKey: Secret?
-    /// The count of the last code accepted: a code is good once.
+    /// The counter of the last accepted code: a code is valid once.
     var lastCount: Int64 = -1
-    /// Those that are switched on.
+    /// The enabled methods.
     var methods: [Method] = []
     var preferred: Method?
 
-    /// Whether `code` is the app's now; takes note of it, so that it isn't a second time.
+    /// Checks that `code` is the app's current one, and records it, so that it can't be reused.
     mutating func accept(_ code: String, at seconds: Int64) throws(PoolError) {
         guard let key = softwareTokenKey else { throw .softwareTokenNotFound }
         guard let count = OneTimePassword.match(code, key: key, at: seconds) else { throw .codeMismatch }

@@ -1,11 +1,12 @@
 internal import GRDB
 
-/// Counting wrong passwords: Cognito blocks sign-in for 2^(n−5) seconds from the n-th failure on, at most 15 minutes.
+/// Counts wrong passwords. From the fifth failure on, Cognito blocks sign-in for 2^(n−5) seconds after the n-th one, at
+/// most 15 minutes.
 enum SignInAttempts {
     static let allowed: Int64 = 5
     static let longestLock: Int64 = 900
 
-    /// How long, in seconds, sign-in is blocked after the `failures`-th wrong password in a row.
+    /// The time in seconds for which sign-in is blocked after `failures` wrong passwords in a row.
     static func lock(after failures: Int64) -> Int64 {
         failures < allowed ? 0 : min(longestLock, 1 << min(failures - allowed, 10))
     }

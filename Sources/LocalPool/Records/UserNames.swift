@@ -1,21 +1,21 @@
 internal import Encoding
 internal import GRDB
 
-/// The names that users are found by. They follow from the pool's rule and each user's attributes.
+/// The names by which users are found. They follow from the pool's rule and each user's attributes.
 enum UserNames {
     typealias Rule = LocalPoolConfiguration.NamingRule
 
-    /// A name that is another user's already.
+    /// A name that another user already has.
     struct Taken: Error {
-        /// The attribute whose value it is; nil for the real user name.
+        /// The attribute that the name is from; nil for the real user name.
         let attribute: String?
     }
 
     private static let ruleName = "naming rule"
 
-    /// Makes `rule` the pool's rule, and the names of all users those that follow from it.
+    /// Makes `rule` the pool's rule and recomputes the names of all users.
     ///
-    /// - Throws: ``SeedError`` if two users then have the same name.
+    /// - Throws: ``SeedError`` if two users would then have the same name.
     static func settle(_ rule: Rule, in database: Database) throws {
         guard try self.rule(in: database) != rule else { return }
         try database.execute(
@@ -36,9 +36,9 @@ enum UserNames {
         return try String.fetchOne(statement, arguments: [ruleName]).map { Rule(try JSON.parse(text: $0)) }
     }
 
-    /// Stores the user's names in place of earlier ones.
+    /// Stores the user's names; they replace the earlier ones.
     ///
-    /// - Throws: ``Taken`` if one is another user's.
+    /// - Throws: ``Taken`` if a name belongs to another user.
     static func store(of user: UserRecord, in database: Database) throws {
         guard let rule = try rule(in: database) else { return }
         try database.execute(sql: "DELETE FROM user_names WHERE sub = ?", arguments: [user.sub])
@@ -54,7 +54,7 @@ enum UserNames {
         }
     }
 
-    /// Takes the user's verified addresses away from others who have them as aliases: ForceAliasCreation.
+    /// Removes the user's verified addresses from other users who have them as aliases (ForceAliasCreation).
     static func take(for user: UserRecord, in database: Database, now: Int64) throws {
         guard let rule = try rule(in: database), rule.hasUsernames else { return }
         for name in rule.names(of: user) where name.attribute != nil {
@@ -67,7 +67,7 @@ enum UserNames {
         }
     }
 
-    /// The user that has this name.
+    /// The `sub` of the user with this name.
     static func owner(of name: String, in database: Database) throws -> String? {
         let statement = try database.cachedStatement(
             sql: "SELECT sub FROM user_names WHERE folded = ? AND exact IN ('', ?)")

@@ -8,18 +8,18 @@ struct UserRecord: Sendable {
     enum Status: String, Sendable {
         case unconfirmed = "UNCONFIRMED"
         case confirmed = "CONFIRMED"
-        /// Made by an administrator; signing in asks for a password of the user's own.
+        /// Created by an administrator; the next sign-in requires a new password.
         case mustChangePassword = "FORCE_CHANGE_PASSWORD"
-        /// An administrator has put the password out of use.
+        /// An administrator has disabled the password.
         case mustResetPassword = "RESET_REQUIRED"
-        /// From another identity provider, without a password here.
+        /// The user of an identity provider, without a password in this pool.
         case externalProvider = "EXTERNAL_PROVIDER"
     }
 
     /// The data stored in place of the password.
     struct Credentials: Sendable {
         var passwordHash: String
-        /// Absent for users from before the pool had SRP, until they next sign in with the password itself.
+        /// Nil for users from before the pool supported SRP, until their next sign-in with the password itself.
         var srp: SRPCredentials?
     }
 
@@ -30,53 +30,53 @@ struct UserRecord: Sendable {
 
     /// The user's UUID.
     var sub: String
-    /// Empty for a user without one, which only pools with other names have.
+    /// Empty for a user without an address, which only pools with other user names allow.
     var email: String
     var credentials: Credentials
     var status: Status
     var isEnabled = true
     var isEmailVerified: Bool
     var isPhoneVerified = false
-    /// Attributes other than `sub`, `email` and what says that one is verified, in the order given.
+    /// The attributes other than `sub`, `email` and the verification flags, in the order given.
     var attributes: JSONObject
     var groups: [String]
     var secondFactors = SecondFactors()
-    /// When a temporary password ends.
+    /// The time at which a temporary password expires.
     var passwordExpires: Int64?
     var createdAt: Int64 = 0
     var changedAt: Int64 = 0
     var failedAttempts: Int64 = 0
-    /// No sign-in before this second.
+    /// The time, in seconds, before which sign-in is blocked.
     var lockedUntil: Int64 = 0
-    /// The user name that was chosen; nil where it is the `sub`, as in pools whose users sign in with an address.
+    /// The chosen user name; nil if the user name is the `sub`, as in pools whose users sign in with an address.
     var chosenName: String?
-    /// For users of an identity provider: the one that their chosen name is made of.
+    /// The identity at the provider, from which the user name is formed; nil for the pool's own users.
     var identity: FederatedIdentity?
 
-    /// The real user name, which tokens and challenges hold.
+    /// The real user name, as in tokens and challenges.
     var username: String { chosenName ?? sub }
 
     var isConfirmed: Bool { status != .unconfirmed }
 
     var phoneNumber: String? { attributes["phone_number"]?.stringValue }
 
-    /// How a code for a new password reaches the user; nil without a verified address.
+    /// The medium for a code for a new password; nil without a verified address.
     var resetMedium: Message.Medium? {
         if isEmailVerified, !email.isEmpty { return .email }
         return isPhoneVerified && phoneNumber != nil ? .sms : nil
     }
 
-    /// The value of an attribute; nil if the user has none.
+    /// The value of an attribute; nil if the user does not have it.
     func value(of attribute: String) -> String? {
         attribute == "email" ? email.isEmpty ? nil : email : attributes[attribute]?.stringValue
     }
 
-    /// The user of this name, which is a `sub` or one that the pool's rule gives the user.
+    /// The user with this name: a `sub`, or a name by the pool's rule.
     static func find(_ username: String, in database: Database) throws -> UserRecord? {
         try find(sub: UserNames.owner(of: username, in: database) ?? username, in: database)
     }
 
-    /// The user of this `sub`, also where it is another user's name.
+    /// The user with this `sub`, even if another user has it as a name.
     static func find(sub: String, in database: Database) throws -> UserRecord? {
         let statement = try database.cachedStatement(sql: "SELECT * FROM users WHERE sub = ?")
         return try Row.fetchOne(statement, arguments: [sub]).map(UserRecord.init)
@@ -89,7 +89,7 @@ struct UserRecord: Sendable {
 
     /// Adds the user.
     ///
-    /// - Throws: UsernameExistsException if the user name is taken, AliasExistsException if another of the user's names
+    /// - Throws: UsernameExistsException if the user name is taken; AliasExistsException if another name of the user
     ///   is.
     func insert(in database: Database, now: Int64) throws {
         try database.execute(
@@ -106,7 +106,7 @@ struct UserRecord: Sendable {
         }
     }
 
-    /// Stores everything but the count of wrong passwords.
+    /// Stores everything except the count of wrong passwords.
     ///
     /// - Throws: AliasExistsException if one of the user's names is taken.
     func update(in database: Database, now: Int64) throws {
@@ -168,7 +168,7 @@ extension UserRecord.SRPCredentials {
 }
 
 extension JSON {
-    /// As stored in a text column.
+    /// The JSON text for a text column.
     var text: String { String(decoding: encoded(), as: UTF8.self) }
 
     static func parse(text: String) throws -> JSON { try parse(Array(text.utf8)) }

@@ -1,9 +1,9 @@
 internal import Encoding
 
 extension Rehearsal.Fault {
-    /// Reads one fault of `POST /_local/faults`.
+    /// Parses one fault of `POST /_local/faults`.
     ///
-    /// - Throws: InvalidParameterException naming what is wrong.
+    /// - Throws: InvalidParameterException with the error.
     init(_ value: JSON) throws(PoolError) {
         guard let object = value.objectValue else { throw .invalidParameter("A fault is an object.") }
         let known: Set<String> = ["operation", "times", "delay_ms", "error", "message", "status", "drop"]

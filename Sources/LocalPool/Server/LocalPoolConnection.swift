@@ -1,16 +1,16 @@
 internal import NIOCore
 internal import NIOHTTP1
 
-/// One client connection: requests in turn, each read whole, answered whole.
+/// A client connection. Requests are processed one after another; each request and response is buffered as a whole.
 struct LocalPoolConnection: Sendable {
     typealias Channel = NIOAsyncChannel<HTTPServerRequestPart, HTTPServerResponsePart>
 
-    /// No Cognito request comes near this.
+    /// Far above the size of any Cognito request.
     static let maximumBodyBytes = 64 * 1024
 
     let router: LocalPoolRouter
 
-    /// Serves until the client closes, asks to close, or the task is cancelled.
+    /// Serves until the client closes the connection or asks to close it, or the task is cancelled.
     func serve(_ channel: Channel) async throws {
         let isFromLoopback = Self.isLoopback(channel.channel.remoteAddress)
         try await channel.executeThenClose { inbound, outbound in
@@ -57,7 +57,7 @@ struct LocalPoolConnection: Sendable {
             contentsOf: [.head(head), .body(.byteBuffer(ByteBuffer(bytes: response.body))), .end(nil)])
     }
 
-    /// 127.0.0.0/8, also as a socket for both kinds shows it, and ::1.
+    /// Whether the address is in 127.0.0.0/8, also in the IPv4-mapped form of a dual-stack socket, or ::1.
     private static func isLoopback(_ address: SocketAddress?) -> Bool {
         guard let text = address?.ipAddress else { return false }
         return text == "::1" || ["127.", "::ffff:127."].contains { text.hasPrefix($0) }

@@ -1,13 +1,14 @@
 internal import Encoding
 
-/// The control interface of a pool for tests: move its clock, rotate its keys, order errors, look at past requests.
-/// Only for clients on this machine, and with a content type that a page in a browser can't send unasked.
+/// The control interface of a pool for tests: moves its clock, rotates its keys, injects faults and lists past
+/// requests. It serves only clients on this machine, and requires a content type that web pages can't send without
+/// CORS.
 struct LocalPoolControl: Sendable {
     let pool: UserPool
     var apple: LocalApple?
     let rehearsal: Rehearsal
 
-    /// Nil if there is nothing at this path.
+    /// Returns nil if the path does not exist.
     func answer(_ request: LocalPoolRequest) async -> LocalPoolResponse? {
         do throws(PoolError) {
             guard request.isFromLoopback else { return nil }
@@ -51,7 +52,7 @@ struct LocalPoolControl: Sendable {
         return clock
     }
 
-    /// `{"keep_old": <bool>}`: whether the old keys stay in the key set, which they do if it isn't given.
+    /// `{"keep_old": <bool>}`: whether the old keys stay in the key set; true by default.
     private func rotateKeys(_ body: JSON) async throws(PoolError) -> LocalPoolResponse {
         do {
             return .json(.object(try await pool.rotateKeys(keepingOld: body["keep_old"]?.boolValue ?? true)))
@@ -60,7 +61,7 @@ struct LocalPoolControl: Sendable {
         }
     }
 
-    /// A list of faults, which come after those that are there.
+    /// Appends a list of faults to the existing ones.
     private func addFaults(_ body: JSON) throws(PoolError) -> LocalPoolResponse {
         guard let list = body.arrayValue else { throw .invalidParameter("The body is a list of faults.") }
         var new: [Rehearsal.Fault] = []

@@ -1,6 +1,6 @@
 internal import Encoding
 
-/// A whole request to the local pool.
+/// A complete request to the local pool.
 struct LocalPoolRequest: Sendable {
     var method: String
     /// The request target: path and query as sent.
@@ -23,13 +23,13 @@ struct LocalPoolRequest: Sendable {
     /// The first value of the header called `name`, which is in lower case.
     func header(_ name: String) -> String? { headers.first { $0.name.lowercased() == name }?.value }
 
-    /// The value of the query parameter `name`, percent-decoded. Nil if it isn't there or isn't UTF-8.
+    /// The percent-decoded value of the query parameter `name`; nil if it is missing or not UTF-8.
     func query(_ name: String) -> String? {
         FormEncoding.values(of: name, in: String(query)).first.flatMap { $0 }
     }
 }
 
-/// A header line of a request or an answer.
+/// A header line of a request or response.
 struct LocalPoolHeader: Sendable, Equatable {
     var name: String
     var value: String

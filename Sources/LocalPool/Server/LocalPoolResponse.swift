@@ -1,13 +1,13 @@
 internal import Encoding
 
-/// A whole answer of the local pool.
+/// A complete response of the local pool.
 struct LocalPoolResponse: Sendable, Equatable {
-    /// How much of an answer the client gets, for tests of lost answers.
+    /// The part of a response that the client receives, for tests of lost responses.
     enum Delivery: Sendable, Equatable {
         case whole
-        /// The head and half of the body; then the connection is closed.
+        /// The head and half of the body are sent; then the connection is closed.
         case half
-        /// The connection is closed instead.
+        /// The connection is closed without a response.
         case none
     }
 
@@ -20,12 +20,12 @@ struct LocalPoolResponse: Sendable, Equatable {
 
     static let cognitoType = "application/x-amz-json-1.1"
 
-    /// An answer of the pool's own endpoints.
+    /// A response of the pool's own endpoints.
     static func json(_ value: JSON, status: Int = 200) -> LocalPoolResponse {
         LocalPoolResponse(status: status, contentType: "application/json", body: value.encoded())
     }
 
-    /// An error in Cognito's shape: `__type` in the body, the same with a colon and the message in headers.
+    /// An error in Cognito's format: `__type` in the body, and in headers the same with a colon and the message.
     static func refusal(_ error: PoolError, status: Int? = nil, requestID: String) -> LocalPoolResponse {
         var body: JSONObject = ["__type": .string(error.type)]
         var headers = [
@@ -40,7 +40,7 @@ struct LocalPoolResponse: Sendable, Equatable {
             status: status ?? error.status, contentType: cognitoType, headers: headers, body: body.encoded())
     }
 
-    /// Some messages echo input, and input may hold anything.
+    /// Replaces characters that a header can't have, since some messages echo input.
     private static func headerSafe(_ text: String) -> String {
         String(String.UnicodeScalarView(text.unicodeScalars.map { (0x20...0x7E).contains($0.value) ? $0 : "?" }))
     }

@@ -1,7 +1,7 @@
 internal import Encoding
 
-/// From a whole request to a whole answer: Cognito's JSON protocol at `POST /`, the key set, Apple's endpoints, and the
-/// local extras.
+/// Turns a complete request into a complete response: Cognito's JSON protocol at `POST /`, the key set, Apple's
+/// endpoints, and the local control interface.
 struct LocalPoolRouter: Sendable {
     let pool: UserPool
     var apple: LocalApple?
@@ -31,7 +31,7 @@ struct LocalPoolRouter: Sendable {
     }
 
     private func answerOperation(_ request: LocalPoolRequest) async -> LocalPoolResponse {
-        // The protocol's content type says that the body is its own; services of AWS know no operation without it.
+        // AWS services accept an operation only with the protocol's content type.
         let type = request.header("content-type")?.prefix { $0 != ";" }.lowercased()
         guard type == LocalPoolResponse.cognitoType, let target = request.operationTarget,
             target.hasPrefix(Self.operationPrefix)

@@ -4,7 +4,7 @@ internal import NIOCore
 internal import NIOHTTP1
 internal import NIOPosix
 
-/// Why the address of the settings cannot be listened on.
+/// The error if the configured address can't be listened on.
 package struct LocalPoolAddressError: Error, CustomStringConvertible {
     let host: String
     let port: Int
@@ -13,10 +13,10 @@ package struct LocalPoolAddressError: Error, CustomStringConvertible {
     package var description: String { "cannot listen on \(host):\(port): \(reason)" }
 }
 
-/// The local pool on a socket, and the local Apple with it where one is configured.
+/// The local pool on a socket, with the local Apple if configured.
 ///
-/// Its log holds no passwords and no tokens. It does hold confirmation codes: the log is where this pool delivers them,
-/// as a mailbox would, beside the inbox at `GET /_local/inbox?email=…`. Therefore it is for development only.
+/// Its log has no passwords and no tokens, but it has confirmation codes: this pool delivers them to the log, as to a
+/// mailbox, and to the inbox at `GET /_local/inbox?email=…`. Therefore it is for development only.
 package struct LocalPoolService: Sendable {
     private let pool: UserPool
     private let apple: LocalApple?
@@ -25,10 +25,11 @@ package struct LocalPoolService: Sendable {
     private let rehearsal = Rehearsal()
     private let onBound: @Sendable (Int) -> Void
 
-    /// Opens the database, makes keys at the first start and puts the configured users in; listens only in ``run()``.
+    /// Opens the database, generates keys at the first start and stores the configured users. It listens only in
+    /// ``run()``.
     ///
-    /// - Parameter onBound: Called once with the port that is listened on, before the first connection.
-    /// - Throws: what ``UserPool/init(configuration:logger:clock:random:)`` throws.
+    /// - Parameter onBound: called once with the bound port, before the first connection.
+    /// - Throws: the errors of ``UserPool/init(configuration:logger:clock:random:)``.
     package init(
         configuration: LocalPoolConfiguration, logger: Logger,
         onBound: @escaping @Sendable (Int) -> Void = { _ in }
@@ -55,7 +56,7 @@ package struct LocalPoolService: Sendable {
 
     /// Listens and serves until the task is cancelled, then closes every connection and returns.
     ///
-    /// - Throws: ``LocalPoolAddressError`` if the address can't be had.
+    /// - Throws: ``LocalPoolAddressError`` if the address is not available.
     package func run() async throws {
         let server = try await bind()
         let port = server.channel.localAddress?.port ?? configuration.port
@@ -73,7 +74,7 @@ package struct LocalPoolService: Sendable {
                 }
             }
         } catch is CancellationError {
-            // The way this is meant to end; the connections' tasks were cancelled with this one.
+            // The regular end; the connections' tasks were cancelled with this one.
         }
     }
 
@@ -81,17 +82,17 @@ package struct LocalPoolService: Sendable {
         do {
             try await connection.serve(try await wrapped(channel))
         } catch {
-            // A client that goes away or does not speak HTTP ends its own connection only.
+            // A client that disconnects or does not speak HTTP ends its own connection only.
             logger.debug("a connection ended early", metadata: ["error": "\(type(of: error))"])
         }
     }
 
-    /// - Throws: `ChannelError.ioOnClosedChannel` for a client that has gone already.
+    /// - Throws: `ChannelError.ioOnClosedChannel` if the client has disconnected.
     private func wrapped(_ channel: any Channel) async throws -> LocalPoolConnection.Channel {
         try await channel.eventLoop.submit {
             guard channel.isActive else { throw ChannelError.ioOnClosedChannel }
             let wrapped = try LocalPoolConnection.Channel(wrappingChannelSynchronously: channel)
-            // Of a channel that closes at this moment, serving finds the end.
+            // If the channel closes now, serving notices it.
             _ = channel.setOption(.autoRead, value: true)
             return wrapped
         }.get()
@@ -107,8 +108,8 @@ package struct LocalPoolService: Sendable {
         }
     }
 
-    /// Connections are read from, and wrapped, once someone serves them: a wrapped one that nobody serves, as when the
-    /// pool is stopped meanwhile, would end the process.
+    /// Connections are wrapped and read only when they are served: a wrapped channel that is never served, as when the
+    /// pool stops meanwhile, would crash the process.
     private func bound() async throws -> NIOAsyncChannel<any Channel, Never> {
         try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .serverChannelOption(.backlog, value: 1024)
@@ -124,7 +125,7 @@ package struct LocalPoolService: Sendable {
             }
     }
 
-    /// The pool, with the port that the system chose in its endpoint where none is configured.
+    /// The pool; if no endpoint is configured, with the port that the system chose.
     private func poolServing(at port: Int) -> UserPool {
         guard configuration.endpoint == nil else { return pool }
         var pool = pool

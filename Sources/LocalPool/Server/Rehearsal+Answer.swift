@@ -1,14 +1,14 @@
 extension Rehearsal {
-    /// `body`'s answer with the trouble that is on order for this call.
+    /// Returns the response of `body`, with the fault that is injected for this call.
     ///
-    /// - Parameter refusal: The answer to an error on order, with its status where one is ordered.
+    /// - Parameter refusal: creates the response to an injected error, with its status if one is given.
     func answer(
         _ operation: String, refusal: (PoolError, Int?) -> LocalPoolResponse,
         otherwise body: () async -> LocalPoolResponse
     ) async -> LocalPoolResponse {
         guard let fault = fault(for: operation) else { return await body() }
         if fault.delay > 0 {
-            // A cancelled wait is a pool that stops: the answer doesn't matter any more.
+            // The wait is cancelled only if the pool stops, when the response no longer matters.
             try? await Task.sleep(for: .milliseconds(fault.delay))
         }
         if fault.drop == .before {

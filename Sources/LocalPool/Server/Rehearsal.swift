@@ -1,37 +1,37 @@
 internal import Encoding
 internal import Locking
 
-/// Trouble on order and a record of what was asked, for tests of the pool's clients.
+/// Fault injection and a record of past calls, for tests of the pool's clients.
 final class Rehearsal: Sendable {
-    /// An error ordered for the next calls of an operation.
+    /// A fault that is injected into the next calls of an operation.
     struct Fault: Sendable, Equatable {
-        /// When the connection is closed.
+        /// The time at which the connection is closed.
         enum Drop: String, Sendable, CaseIterable {
-            /// Before anything is done.
+            /// Before the operation is executed.
             case before
-            /// When everything is done, instead of the answer.
+            /// After the operation, instead of the response.
             case after
-            /// When everything is done, in the middle of the answer.
+            /// After the operation, in the middle of the response.
             case midAnswer = "mid_answer"
         }
 
         /// An operation's name, `JWKS`, or `*` for all.
         var operation: String
-        /// How many calls it still meets; nil for all.
+        /// The number of remaining calls with this fault; nil: all.
         var times: Int64?
         var delay: Int64 = 0
         var error: PoolError?
-        /// The status of `error`, where it isn't Cognito's.
+        /// The status of `error`; nil: Cognito's.
         var status: Int?
         var drop: Drop?
     }
 
-    /// One call, without anything secret.
+    /// A record of one call, without secrets.
     struct Call: Sendable {
         var operation: String
-        /// The exception's name; nil for an answer.
+        /// The exception's name; nil for a successful call.
         var error: String?
-        /// UserContextData's address, where one was sent.
+        /// The address in UserContextData; nil if none was sent.
         var address: String?
     }
 
@@ -54,7 +54,7 @@ final class Rehearsal: Sendable {
         state.withLock { $0.faults += faults }
     }
 
-    /// The first fault that this call meets, counted.
+    /// The first fault for this call; its remaining count is decreased.
     func fault(for operation: String) -> Fault? {
         state.withLock { state in
             let index = state.faults.firstIndex { $0.operation == operation || $0.operation == "*" }

@@ -6,10 +6,10 @@ struct RequestSignature {
     let region: String
 
     private static let algorithm = "AWS4-HMAC-SHA256"
-    /// How far the client's clock may be off, in seconds.
+    /// The tolerated error of the client's clock, in seconds.
     private static let allowedSkew: Int64 = 300
 
-    /// - Throws: the refusal, in the terms of AWS.
+    /// - Throws: the error with AWS's type and message.
     func check(
         _ request: LocalPoolRequest, _ credentials: SignatureVersion4.Credentials?, now: Int64
     ) throws(PoolError) {
@@ -35,12 +35,12 @@ struct RequestSignature {
         }
     }
 
-    /// The correct signature of this request, over the headers that the client names.
+    /// Computes the correct signature of this request, over the headers that the client names.
     private func signature(
         of request: LocalPoolRequest, _ parts: Parts, _ scope: SignatureVersion4.Scope, _ secret: Secret
     ) throws(PoolError) -> String {
         let names = parts.signedHeaders.split(separator: ";").map(String.init)
-        // Unsigned headers could have been changed on the way.
+        // Unsigned headers could have been modified in transit.
         guard Set(names).isSuperset(of: ["host", "x-amz-date", "x-amz-target"]) else {
             throw Self.invalid("host, x-amz-date and x-amz-target have to be signed.")
         }
@@ -62,7 +62,7 @@ struct RequestSignature {
         var signature: String
     }
 
-    /// `AWS4-HMAC-SHA256 Credential=<id>/<scope>, SignedHeaders=<a;b>, Signature=<hex>`.
+    /// Parses `AWS4-HMAC-SHA256 Credential=<id>/<scope>, SignedHeaders=<a;b>, Signature=<hex>`.
     private static func parts(_ authorization: String) throws(PoolError) -> Parts {
         var values: [String: String] = [:]
         let pieces = authorization.split(maxSplits: 1, whereSeparator: { $0 == " " })

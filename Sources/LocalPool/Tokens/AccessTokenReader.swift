@@ -1,7 +1,7 @@
 internal import Cryptography
 internal import Encoding
 
-/// Checks the pool's own access tokens, for the operations that take one.
+/// Verifies the pool's own access tokens, for the operations that take one.
 struct AccessTokenReader {
     /// The claims that the operations need.
     struct Claims: Sendable {
@@ -15,7 +15,7 @@ struct AccessTokenReader {
     let keys: [SigningKey]
     let issuer: String
 
-    /// The claims of a token this pool signed and that still lasts at `now`.
+    /// The claims of a token that this pool signed and that has not expired at `now`.
     func read(_ token: String, now: Int64) throws(PoolError) -> Claims {
         let claims = try signedClaims(token)
         guard claims["iss"]?.stringValue == issuer,
@@ -31,7 +31,7 @@ struct AccessTokenReader {
 
     private func signedClaims(_ token: String) throws(PoolError) -> JSONObject {
         let parts = token.split(separator: ".", omittingEmptySubsequences: false)
-        // The pool writes one header for each key, so another one is not its token, whatever algorithm it names.
+        // The pool writes one header for each key. Another header is not from this pool, whatever algorithm it names.
         guard parts.count == 3, let key = keys.first(where: { $0.header.dropLast() == parts[0] }),
             let payload = Base64URL.decode(parts[1].utf8), let signature = Base64URL.decode(parts[2].utf8),
             key.verificationKey.verify(

@@ -2,7 +2,7 @@ internal import Encoding
 internal import Locking
 internal import Store
 
-/// The pool's keys, which a rotation replaces while the pool serves.
+/// The pool's keys, which can be rotated while the pool serves.
 final class KeyRing: Sendable {
     private let current: Locked<PoolKeys>
 
@@ -16,15 +16,15 @@ final class KeyRing: Sendable {
     var id: SigningKey { keys.id }
     var keySet: JSONObject { keys.keySet }
 
-    /// Those whose access tokens the pool still takes.
+    /// The keys whose access tokens the pool accepts.
     var verifying: [SigningKey] {
         let keys = keys
         return [keys.access] + keys.retired
     }
 
-    /// Signs with new keys from now on.
+    /// Replaces the signing keys.
     ///
-    /// - Parameter keepingOld: Whether the old ones stay in the key set and their tokens good.
+    /// - Parameter keepingOld: whether the old keys stay in the key set and their tokens stay valid.
     func rotate(to new: PoolKeys, keepingOld: Bool, store: Store) async throws {
         let old = keys
         var next = new

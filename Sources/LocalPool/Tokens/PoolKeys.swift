@@ -3,14 +3,14 @@ internal import Encoding
 internal import GRDB
 internal import Store
 
-/// The pool's signing keys. Cognito signs access tokens and ID tokens with different ones.
+/// The pool's signing keys. Like Cognito, the pool signs access tokens and ID tokens with different keys.
 struct PoolKeys: Sendable {
-    /// The purpose of a token, as in its `token_use`.
+    /// The purpose of a token, the value of `token_use`.
     enum Use: String, CaseIterable { case access, id }
 
     let access: SigningKey
     let id: SigningKey
-    /// Keys of earlier rotations whose tokens are still good.
+    /// Keys of earlier rotations whose tokens are still valid.
     var retired: [SigningKey] = []
 
     init(access: SigningKey, id: SigningKey, retired: [SigningKey] = []) {
@@ -19,7 +19,7 @@ struct PoolKeys: Sendable {
         self.retired = retired
     }
 
-    /// The keys kept in the store; made, with 2048 bits each, at the first start.
+    /// Loads the keys from the store; at the first start it generates them with 2048 bits each.
     init(store: Store, random: (Int) -> [UInt8]) throws {
         let rows = try store.writeBlocking { database in
             try Row.fetchAll(database, sql: "SELECT * FROM signing_keys ORDER BY rowid")
@@ -38,10 +38,10 @@ struct PoolKeys: Sendable {
         self.id = id
     }
 
-    /// New keys.
+    /// Generates new keys.
     static func make(_ random: (Int) -> [UInt8]) throws -> PoolKeys {
         func key() throws -> SigningKey {
-            // As Cognito's: standard base64 with padding, which a reader must not take for base64url.
+            // Like Cognito's: standard base64 with padding, which a reader must not confuse with base64url.
             try SigningKey(RSASigningKey.generate(bits: 2048), keyID: Base64.encode(random(32)))
         }
         return PoolKeys(access: try key(), id: try key())
@@ -50,7 +50,7 @@ struct PoolKeys: Sendable {
     /// The JWK set (RFC 7517, 5).
     var keySet: JSONObject { ["keys": .array(([access, id] + retired).map(\.publicKey))] }
 
-    /// Makes these the stored keys.
+    /// Stores these keys; they replace the stored ones.
     func save(in database: Database) throws {
         try database.execute(sql: "DELETE FROM signing_keys")
         let uses = [(Use.access.rawValue, access, true), (Use.id.rawValue, id, true)]

@@ -1,12 +1,12 @@
 internal import Cryptography
 internal import Encoding
 
-/// One key with its `kid`, and what never changes about tokens it signs.
+/// A key with its `kid`, and the constant part of the tokens that it signs.
 struct SigningKey: Sendable {
     let key: RSASigningKey
     let verificationKey: VerificationKey
     let keyID: String
-    /// The token's first part with its dot: `{"kid":…,"alg":"RS256"}` in base64url.
+    /// The first part of the token, including its dot: `{"kid":…,"alg":"RS256"}` in base64url.
     let header: String
 
     init(_ key: RSASigningKey, keyID: String) throws(CryptographyError) {
@@ -17,7 +17,7 @@ struct SigningKey: Sendable {
         self.header = Base64URL.encode(header.encoded()) + "."
     }
 
-    /// A signed token with these claims.
+    /// Signs a token with these claims.
     func sign(_ claims: JSONObject) throws(CryptographyError) -> String {
         let input = header + Base64URL.encode(claims.encoded())
         return input + "." + Base64URL.encode(try key.sign(Array(input.utf8)))

@@ -5,25 +5,25 @@ struct TokenClaims {
     let issuer: String
     let clientID: String
     let user: UserRecord
-    /// The id all tokens from one sign-in share.
+    /// The id that all tokens from one sign-in share.
     let originJTI: String
     /// The device the user signed in with, for pools that track devices.
     let deviceKey: String?
     let eventID: String
-    /// When the user signed in; refreshing doesn't change it.
+    /// The time of the user's sign-in; refreshes don't change it.
     let authTime: Int64
     let now: Int64
-    /// Of a hosted sign-in; nil for a sign-in by the API.
+    /// The scope of a hosted sign-in; nil for a sign-in by the API.
     var scope: String?
     /// The `nonce` of a hosted sign-in's first ID token.
     var nonce: String?
     /// Whether the client may read an attribute.
     var isReadable: @Sendable (String) -> Bool = { _ in true }
 
-    /// The scope that the operations for a signed-in user want.
+    /// The scope that operations for a signed-in user require.
     static let ownScope = "aws.cognito.signin.user.admin"
 
-    /// Claims of an access token: no `aud`, no e-mail address, `username` is the real user name.
+    /// The claims of an access token: no `aud`, no e-mail address; `username` is the real user name.
     func access(jti: String, lifetime: Int64) -> JSONObject {
         var claims = common(.access)
         if let deviceKey { claims["device_key"] = .string(deviceKey) }
@@ -35,7 +35,7 @@ struct TokenClaims {
         return claims
     }
 
-    /// Claims of an ID token, which holds the user's attributes too.
+    /// The claims of an ID token, which include the user's attributes.
     func id(jti: String, lifetime: Int64) -> JSONObject {
         var claims = common(.id)
         claims["aud"] = .string(clientID)
@@ -58,7 +58,7 @@ struct TokenClaims {
 
     private func common(_ use: PoolKeys.Use) -> JSONObject {
         var claims: JSONObject = ["sub": .string(user.sub)]
-        // Cognito leaves the claim out for a user without groups.
+        // Cognito omits the claim for a user without groups.
         if !user.groups.isEmpty { claims["cognito:groups"] = .array(user.groups.map(JSON.string)) }
         claims["iss"] = .string(issuer)
         claims["origin_jti"] = .string(originJTI)

@@ -1,9 +1,9 @@
 /// The data that an authenticator signs (WebAuthn Level 3, 6.1).
 struct AuthenticatorData: Sendable {
-    /// A credential that was made (6.5.1).
+    /// A new credential (6.5.1).
     struct Credential: Sendable {
         var id: [UInt8]
-        /// The COSE_Key as it was written.
+        /// The COSE_Key in its original encoding.
         var publicKey: [UInt8]
     }
 
@@ -11,10 +11,10 @@ struct AuthenticatorData: Sendable {
     var isUserPresent: Bool
     var isUserVerified: Bool
     var signatureCount: UInt32
-    /// With a registration only.
+    /// Nil unless this is a registration.
     var credential: Credential?
 
-    /// - Throws: for anything but authenticator data, to its last byte.
+    /// - Throws: ``InvalidCBOR`` unless all the bytes are valid authenticator data.
     init(_ bytes: [UInt8]) throws(InvalidCBOR) {
         guard bytes.count >= 37 else { throw InvalidCBOR() }
         relyingPartyHash = Array(bytes.prefix(32))
@@ -32,13 +32,13 @@ struct AuthenticatorData: Sendable {
         guard rest.isEmpty else { throw InvalidCBOR() }
     }
 
-    /// AAGUID, length and id of the credential, and its key.
+    /// Parses AAGUID, length and id of the credential, and its key.
     private static func credential(_ rest: inout ArraySlice<UInt8>) throws(InvalidCBOR) -> Credential {
         guard rest.count >= 18 else { throw InvalidCBOR() }
         let head = Array(rest.prefix(18))
         rest = rest.dropFirst(18)
         let length = Int(head[16]) << 8 | Int(head[17])
-        // 7.1, step 25: longer ids are refused.
+        // Longer ids are refused (7.1, step 25).
         guard (1...1023).contains(length), rest.count > length else { throw InvalidCBOR() }
         let id = Array(rest.prefix(length))
         rest = rest.dropFirst(length)

@@ -1,7 +1,7 @@
-/// The part of CBOR that authenticators write (CTAP 2.1, 8): definite lengths, shortest forms, no tags, no floats.
+/// The subset of CBOR that authenticators use (CTAP 2.1, 8): definite lengths, shortest forms, no tags, no floats.
 enum CBOR: Equatable, Sendable {
     case unsigned(UInt64)
-    /// −1 − the value.
+    /// The integer −1 minus the value.
     case negative(UInt64)
     case bytes([UInt8])
     case text(String)
@@ -15,7 +15,7 @@ enum CBOR: Equatable, Sendable {
         var value: CBOR
     }
 
-    /// An integer that is small, as all of COSE's labels are.
+    /// A small integer, like all labels of COSE.
     static func integer(_ value: Int64) -> CBOR {
         value < 0 ? .negative(UInt64(-1 - value)) : .unsigned(UInt64(value))
     }
@@ -29,19 +29,19 @@ enum CBOR: Equatable, Sendable {
     subscript(_ key: String) -> CBOR? { self[.text(key)] }
 }
 
-/// Bytes that are not CBOR as authenticators write it.
+/// The error for bytes that are not in this subset of CBOR.
 struct InvalidCBOR: Error, Equatable {}
 
-/// Reads one value (RFC 8949), strictly: everything that has two readings is refused.
+/// Reads one value (RFC 8949), strictly: ambiguous encodings are refused.
 struct CBORReader {
-    /// The deepest that an attestation object goes is 4.
+    /// An attestation object has at most 4 levels.
     private static let maximumDepth = 6
 
     private(set) var rest: ArraySlice<UInt8>
 
     init(_ bytes: some Collection<UInt8>) { rest = ArraySlice(bytes) }
 
-    /// The only value of these bytes.
+    /// Parses bytes that must be exactly one value.
     static func value(of bytes: some Collection<UInt8>) throws(InvalidCBOR) -> CBOR {
         var reader = CBORReader(bytes)
         let value = try reader.read()
@@ -67,7 +67,7 @@ struct CBORReader {
     }
 
     private mutating func array(_ count: UInt64, _ depth: Int) throws(InvalidCBOR) -> CBOR {
-        // Each element takes a byte at least: no room is made for more than there are.
+        // Each element takes at least a byte, so a false count reserves no memory.
         guard count <= UInt64(rest.count) else { throw InvalidCBOR() }
         var elements: [CBOR] = []
         for _ in 0..<count { elements.append(try read(depth: depth + 1)) }
@@ -94,7 +94,7 @@ struct CBORReader {
         }
     }
 
-    /// The argument in its shortest form (RFC 8949, 4.2.1).
+    /// Reads an argument, which must be in its shortest form (RFC 8949, 4.2.1).
     private mutating func argument(_ information: UInt8) throws(InvalidCBOR) -> UInt64 {
         guard information >= 24 else { return UInt64(information) }
         guard information <= 27 else { throw InvalidCBOR() }

@@ -1,13 +1,13 @@
 internal import Cryptography
 
-/// The public key of a passkey: a COSE_Key (RFC 9052, 7) of one of three algorithms.
+/// The public key of a passkey: a COSE_Key (RFC 9052, 7) with one of three algorithms.
 struct CredentialKey {
-    /// COSE's numbers of the algorithms, the preferred one first: ES256, EdDSA and RS256 (RFC 9053, RFC 8812).
+    /// The COSE identifiers of the algorithms, preferred first: ES256, EdDSA and RS256 (RFC 9053, RFC 8812).
     static let algorithms: [Int64] = [-7, -8, -257]
 
     private let key: VerificationKey
 
-    /// - Throws: for a key of another kind, or one that is none.
+    /// - Throws: an error if the key is malformed or of another kind.
     init(_ encoded: [UInt8]) throws {
         let object = try CBORReader.value(of: encoded)
         func bytes(_ label: Int64) throws(InvalidCBOR) -> [UInt8] {
@@ -26,7 +26,7 @@ struct CredentialKey {
         }
     }
 
-    /// The number of the algorithm that the key is for.
+    /// The COSE identifier of the key's algorithm.
     var algorithm: Int64 {
         switch key.algorithm {
         case .es256: -7
@@ -35,7 +35,7 @@ struct CredentialKey {
         }
     }
 
-    /// Whether `signature`, in DER for ECDSA, is this key's over `message`.
+    /// Whether `signature` (DER for ECDSA) is valid for `message`.
     func verifies(_ signature: [UInt8], of message: [UInt8]) -> Bool {
         key.verify(encodedSignature: signature, of: message)
     }

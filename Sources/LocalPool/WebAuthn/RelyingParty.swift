@@ -1,19 +1,19 @@
 internal import Cryptography
 internal import Encoding
 
-/// The pool as a relying party: what it asks authenticators for, and how it verifies their responses (WebAuthn Level 3,
-/// 7.1 and 7.2).
+/// The pool as a relying party: its options for authenticators, and the verification of their responses (WebAuthn Level
+/// 3, 7.1 and 7.2).
 struct RelyingParty: Sendable {
-    /// Why a response is refused, by the exception that Cognito has for it.
+    /// The reason why a response is refused, by Cognito's exceptions.
     enum Failure: Error, Equatable {
         case notSupported, otherRelyingParty, originNotAllowed, otherChallenge, invalid
     }
 
     let configuration: LocalPoolConfiguration.WebAuthn
 
-    /// PublicKeyCredentialCreationOptionsJSON, with the passkeys that the user has already.
+    /// PublicKeyCredentialCreationOptionsJSON, excluding the passkeys that the user already has.
     func creationOptions(for user: UserRecord, challenge: String, excluding ids: [String]) -> JSONObject {
-        // Authenticators show it: the user name, or the address that stands for it.
+        // Authenticators show this name: the user name, or the address that replaces it.
         let name = user.chosenName ?? (user.email.isEmpty ? user.phoneNumber ?? user.sub : user.email)
         return [
             "rp": ["id": .string(configuration.relyingPartyID), "name": .string(configuration.relyingPartyID)],
@@ -46,9 +46,10 @@ struct RelyingParty: Sendable {
         .array(ids.map { ["type": "public-key", "id": .string($0)] })
     }
 
-    /// A RegistrationResponseJSON to `challenge`: the new credential.
+    /// Verifies a RegistrationResponseJSON to `challenge` and returns the new credential.
     ///
-    /// Attestation tells of the authenticator's maker; as in Cognito only none and self attestation are taken.
+    /// Attestation identifies the authenticator's manufacturer; like Cognito, this accepts only none and self
+    /// attestation.
     func register(_ response: JSONObject, challenge: String) throws(Failure) -> AuthenticatorData.Credential {
         let clientData = try clientData(response, type: "webauthn.create", challenge: challenge)
         guard let object = Self.bytes(response["response"]?["attestationObject"]),
@@ -62,7 +63,7 @@ struct RelyingParty: Sendable {
         switch attestation["fmt"]?.textValue {
         case "none" where statement?.mapValue?.isEmpty == true: break
         case "packed":
-            // 8.2: self attestation has no certificates.
+            // Self attestation has no certificates (8.2).
             guard let statement, statement["x5c"] == nil, statement["alg"] == .integer(key.algorithm) else {
                 throw .notSupported
             }
@@ -74,9 +75,9 @@ struct RelyingParty: Sendable {
         return credential
     }
 
-    /// An AuthenticationResponseJSON to `challenge`, made with `passkey`.
+    /// Verifies an AuthenticationResponseJSON to `challenge`, made with `passkey`.
     ///
-    /// - Returns: the authenticator's count of signatures.
+    /// - Returns: the authenticator's signature counter.
     func verify(_ response: JSONObject, challenge: String, passkey: PasskeyRecord) throws(Failure) -> Int64 {
         let clientData = try clientData(response, type: "webauthn.get", challenge: challenge)
         guard let encoded = Self.bytes(response["response"]?["authenticatorData"]),
@@ -88,7 +89,7 @@ struct RelyingParty: Sendable {
             guard Self.bytes(handle) == Array(passkey.sub.utf8) else { throw .invalid }
         }
         guard key.verifies(signature, of: encoded + SHA256.hash(clientData)) else { throw .invalid }
-        // 7.2, step 22: a count that does not grow may be a copy's.
+        // A counter that does not increase may be that of a cloned authenticator (7.2, step 22).
         let count = Int64(data.signatureCount)
         guard count > passkey.signatureCount || count == 0 && passkey.signatureCount == 0 else { throw .invalid }
         return count
@@ -101,7 +102,7 @@ struct RelyingParty: Sendable {
         guard data.isUserVerified || configuration.userVerification == .preferred else { throw .invalid }
     }
 
-    /// The client's part of what is signed (5.8.1), once type, challenge and origin are right.
+    /// The client data, which is part of the signed data (5.8.1), after checks of type, challenge and origin.
     private func clientData(_ response: JSONObject, type: String, challenge: String) throws(Failure) -> [UInt8] {
         guard response["type"] == "public-key", let bytes = Self.bytes(response["response"]?["clientDataJSON"]),
             let data = (try? JSON.parse(bytes))?.objectValue, data["type"] == .string(type),
@@ -112,7 +113,7 @@ struct RelyingParty: Sendable {
         return bytes
     }
 
-    /// The relying party's own pages and those of its subdomains, and the origins that are listed.
+    /// Whether the origin belongs to the relying party's domain or a subdomain, or is listed.
     private func accepts(_ origin: String) -> Bool {
         if configuration.origins.contains(where: { $0.utf8.elementsEqual(origin.utf8) }) { return true }
         guard origin.utf8.starts(with: "https://".utf8) else { return false }
@@ -123,7 +124,7 @@ struct RelyingParty: Sendable {
     }
 
     private static func bytes(_ value: JSON?) -> [UInt8]? {
-        // Some platforms pad what the specification has without padding.
+        // Some platforms add padding, which the specification does not have.
         value?.stringValue.flatMap { text in Base64URL.decode(text.utf8.filter { $0 != UInt8(ascii: "=") }) }
     }
 }

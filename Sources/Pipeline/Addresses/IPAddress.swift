@@ -5,7 +5,7 @@ internal import Glibc
 /// An IPv4 address and its IPv4-mapped form (RFC 4291 §2.5.5.2) are one value: a socket that takes both kinds shows
 /// its IPv4 peers in the mapped form.
 package struct IPAddress: Hashable, Sendable, CustomStringConvertible {
-    /// As of IPv6, most significant byte first; IPv4 in the mapped form.
+    /// The 128 bits of the IPv6 address, most significant byte first; IPv4 addresses in the mapped form.
     let bits: UInt128
 
     private static let mapped: UInt128 = 0xFFFF << 32
@@ -22,9 +22,9 @@ package struct IPAddress: Hashable, Sendable, CustomStringConvertible {
         bits = ipv6
     }
 
-    /// Reads dotted decimal without leading zeros, or IPv6 text (RFC 4291 §2.2) without a zone.
+    /// Parses dotted decimal without leading zeros, or IPv6 text (RFC 4291 §2.2) without a zone.
     package init?(_ text: some StringProtocol) {
-        // C's strings end at a zero byte.
+        // C strings end at a zero byte.
         guard (2...45).contains(text.utf8.count), !text.utf8.contains(0) else { return nil }
         let text = String(decoding: text.utf8, as: UTF8.self)
         var ipv4 = in_addr()
@@ -39,8 +39,8 @@ package struct IPAddress: Hashable, Sendable, CustomStringConvertible {
 
     package var isIPv4: Bool { bits >> 32 == Self.mapped >> 32 }
 
-    /// The address itself, or the first of the /64 that an IPv6 address is in: what one customer has, and changes at
-    /// will within (RFC 6177).
+    /// The address; for IPv6, the first address of its /64. One customer has a /64 and can change addresses within it
+    /// at will (RFC 6177).
     package var ofCustomer: IPAddress { isIPv4 ? self : IPAddress(bits: (bits >> 64) << 64) }
 
     /// Dotted decimal, or IPv6 as RFC 5952 writes it.

@@ -1,9 +1,9 @@
 internal import Encoding
 
-/// Why a text is no network.
+/// The reason that a text is not a network.
 package enum IPNetworkError: Error, Equatable, Sendable {
     case malformed
-    /// The address has bits behind the prefix: what was meant is a guess, here given as text.
+    /// The address has bits set after the prefix. `meant` is the network that the text probably means.
     case bitsBehindPrefix(meant: String)
 }
 
@@ -13,12 +13,12 @@ package enum IPNetworkError: Error, Equatable, Sendable {
 /// written in the mapped form, as `::ffff:10.0.0.0/104`.
 package struct IPNetwork: Hashable, Sendable, CustomStringConvertible {
     private let first: IPAddress
-    /// Of 128 bits, for IPv4 as well.
+    /// The length in bits of the 128-bit form, also for IPv4.
     private let prefixLength: Int
 
     private static let mappedPrefixLength = 96
 
-    /// Reads `address/length`, or an address alone for a network of one.
+    /// Parses `address/length`, or an address alone as a network of one address.
     package init(_ text: String) throws(IPNetworkError) {
         let slash = text.utf8.firstIndex(of: UInt8(ascii: "/")) ?? text.endIndex
         let addressText = text[..<slash]
@@ -46,7 +46,7 @@ package struct IPNetwork: Hashable, Sendable, CustomStringConvertible {
         prefixLength == 0 ? 0 : .max << (128 - prefixLength)
     }
 
-    /// Digits without leading zeros.
+    /// Parses a number without leading zeros; nil if the text is none.
     private static func number(_ text: Substring) -> Int? {
         guard let number = UInt8(text), String(number) == text else { return nil }
         return Int(number)

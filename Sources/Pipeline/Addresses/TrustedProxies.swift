@@ -1,14 +1,14 @@
 internal import Encoding
 package import HTTPTypes
 
-/// The proxies in front whose word for a client's address and its scheme is believed.
+/// The proxies whose statements about a client's address and scheme are trusted.
 ///
-/// Each proxy appends the address that it has a request from to `X-Forwarded-For`. So the client is the last one there
-/// that is no proxy's: all before it is the client's own word.
+/// Each proxy appends the address that it received the request from to `X-Forwarded-For`. The client is therefore the
+/// last address there that is not a trusted proxy's. A client can forge everything before it.
 package struct TrustedProxies: Sendable, Equatable {
     private let networks: [IPNetwork]
 
-    /// Nil for none.
+    /// Nil if `networks` is empty.
     package init?(_ networks: [IPNetwork]) {
         guard !networks.isEmpty else { return nil }
         self.networks = networks
@@ -18,8 +18,8 @@ package struct TrustedProxies: Sendable, Equatable {
     package struct Origin: Sendable, Equatable {
         /// The client's address as text.
         package let client: String
-        /// `http` or `https`: how the client came to the proxy that the connection is with. Nil if that proxy sends no
-        /// `X-Forwarded-Proto`: then the connection's own scheme counts.
+        /// `http` or `https`: the scheme over which the peer received the request. Nil if the peer sends no
+        /// `X-Forwarded-Proto`; the connection's own scheme then applies.
         package let scheme: String?
     }
 
@@ -37,7 +37,7 @@ package struct TrustedProxies: Sendable, Equatable {
             for element in Array(field.value.utf8).split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false)
                 .reversed()
             {
-                // Beyond an unreadable address, nobody is known.
+                // An unreadable address ends the chain: nothing before it can be attributed.
                 guard let address = Self.address(element) else { return client }
                 client = address
                 guard isTrusted(address) else { return client }
@@ -46,15 +46,15 @@ package struct TrustedProxies: Sendable, Equatable {
         return client
     }
 
-    /// Whether the last proxy has written an address that can be read.
+    /// Whether the last element of `X-Forwarded-For`, which the last proxy wrote, is a valid address.
     static func namesClient(_ fields: HTTPFields) -> Bool {
         guard let field = fields.last(where: { $0.name == .xForwardedFor }) else { return false }
         let elements = Array(field.value.utf8).split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false)
         return elements.last.flatMap(address) != nil
     }
 
-    /// The last value is the trusted peer's own; those before it came to the peer. A value that is neither `http` nor
-    /// `https` counts as `http`, which claims the least.
+    /// The scheme in the last value of `X-Forwarded-Proto`, which the trusted peer wrote; it received the values before
+    /// it. A value other than `http` and `https` counts as `http`, which claims the least. Nil without the field.
     private static func scheme(_ fields: HTTPFields) -> String? {
         guard let field = fields.last(where: { $0.name == .xForwardedProto }) else { return nil }
         let elements = Array(field.value.utf8).split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false)
@@ -63,7 +63,7 @@ package struct TrustedProxies: Sendable, Equatable {
 
     package func isTrusted(_ address: IPAddress) -> Bool { networks.contains { $0.contains(address) } }
 
-    /// An address, which some proxies write with a port, and that of IPv6 in brackets.
+    /// Parses an address. Some proxies write it with a port, and IPv6 addresses in brackets.
     private static func address(_ text: ArraySlice<UInt8>) -> IPAddress? {
         let element = text.withoutOuterBlanks
         // An address has 45 bytes at most, its brackets two and its port six.

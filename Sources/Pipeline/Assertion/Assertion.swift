@@ -3,18 +3,19 @@ internal import Encoding
 /// The gateway's statement to a backend about a caller, in a JWT that only the gateway can sign. It lets a backend
 /// refuse requests that bypassed the gateway.
 package struct Assertion: Sendable, Equatable {
-    /// The `typ` of its header (RFC 8725, 3.11): nobody takes it for an access token, the gateway itself included.
+    /// The `typ` header (RFC 8725, 3.11). It keeps all verifiers, including the gateway, from accepting an assertion as
+    /// an access token.
     package static let type = "gatehouse-assertion+jwt"
 
-    /// The whole name of the request header that it is in.
+    /// The full name of the request header that carries the assertion.
     package var header: String
-    /// The `iss` claim: which gateway it is.
+    /// The `iss` claim, which identifies the gateway.
     package var issuer: String
-    /// The `aud` claim by the name of the upstream; the name itself where there is none.
+    /// The `aud` claim by upstream name. An upstream without an entry has its name as `aud`.
     package var audiences: [String: String]
-    /// How long one is good for, in seconds.
+    /// The lifetime of an assertion, in seconds.
     package var lifetime: Int64
-    /// Claims that are told besides those that every identity has, each under its header's name.
+    /// Claims in addition to those of every identity, each under the name of its header.
     package var claims: [IdentityClaim]
 
     package init(
@@ -32,11 +33,11 @@ package struct Assertion: Sendable, Equatable {
 
     /// The claims of the assertion for a verified token.
     ///
-    /// It has no `jti`: one assertion goes with every request of its token until it is signed anew.
+    /// There is no `jti`: one assertion accompanies every request of its token until it is renewed.
     ///
     /// - Parameters:
     ///   - now: seconds since 1970.
-    ///   - expires: the same, when it ends.
+    ///   - expires: the `exp` claim, in seconds since 1970.
     func claims(of token: VerifiedToken, audience: String, now: Int64, expires: Int64) -> JSONObject {
         var claims: JSONObject = [
             "iss": .string(issuer), "aud": .string(audience), "sub": .string(token.subject),

@@ -1,12 +1,13 @@
 package import Cryptography
 package import Encoding
 
-/// A key that signs assertions, called by its thumbprint. A class, so that what was signed with it can tell.
+/// A key that signs assertions, identified by its thumbprint. A class, so that cached assertions can compare keys by
+/// reference.
 package final class AssertionKey: Sendable {
     /// The `kid` of tokens signed with this key: its thumbprint.
     package let id: String
     private let key: P256SigningKey
-    /// The header of every token it signs, encoded.
+    /// The encoded header of every assertion that it signs.
     private let encodedHeader: String
 
     package init(_ key: P256SigningKey) {
@@ -22,12 +23,12 @@ package final class AssertionKey: Sendable {
 
     package var publicJSONWebKey: JSONObject { key.publicJSONWebKey }
 
-    /// The claims as a compact JWS (RFC 7515, 7.1).
+    /// Signs the claims as a compact JWS (RFC 7515, 7.1).
     func token(of claims: JSONObject) throws(CryptographyError) -> String {
         try token(of: claims, header: encodedHeader)
     }
 
-    /// The same with another `typ` than an assertion's.
+    /// Signs the claims with a `typ` other than an assertion's.
     package func token(of claims: JSONObject, type: String) throws(CryptographyError) -> String {
         try token(of: claims, header: Self.header(id, type: type))
     }
@@ -38,17 +39,17 @@ package final class AssertionKey: Sendable {
     }
 }
 
-/// The keys of assertions at one moment: the one that signs, and the set that verifiers are given.
+/// The current keys of assertions: the signing key, and the key set for verifiers.
 package final class AssertionKeys: Sendable {
     package let signing: AssertionKey
-    /// The ids of all keys in the set, the signing one among them.
+    /// The IDs of all keys in the set, including the signing key.
     package let ids: [String]
     /// The JWK Set (RFC 7517, 5) with every key that verifiers need now or soon.
     package let document: [UInt8]
-    /// Its elements.
+    /// The keys of ``document``.
     package let publicKeys: [JSONObject]
 
-    /// - Parameter others: keys that are to sign next, or did so until lately.
+    /// - Parameter others: keys that sign next, or did so recently.
     package init(signing: AssertionKey, others: [AssertionKey]) {
         self.signing = signing
         let all = [signing] + others
@@ -57,7 +58,7 @@ package final class AssertionKeys: Sendable {
         document = Self.document(of: publicKeys)
     }
 
-    /// A JWK Set of such keys.
+    /// Returns the JWK Set of the keys.
     package static func document(of keys: [JSONObject]) -> [UInt8] {
         JSONObject([("keys", .array(keys.map(JSON.object)))]).encoded()
     }

@@ -1,12 +1,12 @@
 internal import Cryptography
 
-/// The assertions of one token that are still good, ready as header lines: one for each audience that was asked for.
+/// The valid assertions of one token as header lines, one for each audience requested so far.
 package struct IssuedAssertions {
     private struct Issued {
         let audience: Int
         let key: AssertionKey
-        /// The seconds in which it is given: from its `iat` on, until a new one is signed. After a clock was set back,
-        /// it would be of the future.
+        /// The period of use, in seconds since 1970: from its `iat` until its renewal. If the clock is set back, an
+        /// assertion from the future is not used.
         let life: Range<Int64>
         let line: [UInt8]
     }
@@ -15,17 +15,17 @@ package struct IssuedAssertions {
 
     package init() {}
 
-    /// The line for an audience. It is signed anew when less than half of its life is left, and at once when another
-    /// key signs: the one before may be gone from the key set.
+    /// The header line for an audience. An assertion is renewed when less than half of its lifetime is left. It is also
+    /// renewed when the signing key changes, because the previous key may have left the key set.
     ///
-    /// - Parameter audience: its number in the gate, and its text.
+    /// - Parameter audience: its index among the gate's audiences, and its text.
     mutating func line(
         for audience: (number: Int, text: String), of token: VerifiedToken, _ assertion: Assertion, key: AssertionKey,
         now: Int64
     ) throws(CryptographyError) -> [UInt8] {
         let place = issued.firstIndex { $0.audience == audience.number }
         if let place, issued[place].key === key, issued[place].life.contains(now) { return issued[place].line }
-        // An assertion ends with its token at the latest, which is taken until the clock skew after its `exp`.
+        // An assertion expires with its token at the latest. The token is accepted until its `exp` plus the clock skew.
         let expires = min(now + assertion.lifetime, token.proof?.endsAt ?? now)
         let claims = assertion.claims(of: token, audience: audience.text, now: now, expires: expires)
         let line = Array("\(assertion.header): \(try key.token(of: claims))\r\n".utf8)
@@ -35,6 +35,6 @@ package struct IssuedAssertions {
         return line
     }
 
-    /// About how much one takes of a token whose identity lines are so long.
+    /// The approximate memory of one assertion in bytes, given the length of the token's identity lines.
     static func cost(ofLines count: Int) -> Int { count * 2 + 1024 }
 }

@@ -1,17 +1,17 @@
 package import Cryptography
 internal import Encoding
 
-/// The gateway's signed statement about a message that it sends itself, in a JWT valid for 60 seconds. It names the
+/// The gateway's signed statement about a webhook event that it sends, in a JWT valid for 60 seconds. It names the
 /// sender, the receiver and the SHA-256 of the body.
 ///
-/// Its `typ` is none of an assertion's, so that a receiver's log of messages holds nothing that passes for a user.
+/// Its `typ` differs from an assertion's, so that a JWT from a receiver's log cannot be used as a user's assertion.
 package struct WebhookEvent: Sendable {
     package static let type = "gatehouse-notice+jwt"
     private static let lifetime: Int64 = 60
 
     package var issuer: String
     package var audience: String
-    /// The user it is about, where it is known.
+    /// The user that the event is about; nil if unknown.
     package var subject: String?
     package var event: String
     /// The identifier by which the receiver recognizes a repeated message (`jti`).

@@ -10,7 +10,7 @@ package struct CognitoGuard: Sendable {
     private let hosts: CognitoHost
 
     /// - Parameters:
-    ///   - hostedDomains: the pools' custom domains; `*.auth.*.amazoncognito.com` and its like are known.
+    ///   - hostedDomains: the pools' custom domains; `*.auth.*.amazoncognito.com` and the like are built in.
     ///   - endpoints: further addresses of Cognito's API, as a host (on any port), `host:port` or URL.
     package init(hostedDomains: [String] = [], endpoints: [String] = []) {
         hosts = CognitoHost(hostedDomains: hostedDomains, endpoints: endpoints)
@@ -30,7 +30,7 @@ package struct CognitoGuard: Sendable {
                 if hosts.matches(field.value) { namesHost = true }
             case 12 where name == "x-amz-target":
                 guard let target = Self.operation(of: field.value) else { continue }
-                // Two names are one too many to be carried out, and neither is.
+                // A request with two operations is counted as `other`.
                 operation = operation == nil ? DirectCognitoCall.boundedOperation(target) : DirectCognitoCall.other
                 isDirect = true
             case 13 where name == "authorization":
@@ -46,7 +46,7 @@ package struct CognitoGuard: Sendable {
         return call
     }
 
-    /// The operation's name behind the service's in an `X-Amz-Target`; nil if that names another service.
+    /// The operation that follows the service's name in an `X-Amz-Target`; nil if the target names another service.
     private static func operation(of target: String) -> Substring? {
         let bytes = target.utf8.span
         let start = bytes.leadingSpaces

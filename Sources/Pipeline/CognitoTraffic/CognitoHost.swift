@@ -4,20 +4,20 @@ internal import Encoding
 ///
 /// Case, a port and trailing dots make no difference, nor does userinfo before an `@`.
 struct CognitoHost: Sendable {
-    /// A configured host, in lower case, with the port it is meant with; nil for any port.
+    /// A configured host, in lower case, and its port; nil matches any port.
     private struct Endpoint {
         var host: String
         var port: String?
     }
 
-    /// Where AWS regions' service names end, in every partition.
+    /// The domain suffixes of AWS services in every partition.
     private static let serviceSuffixes = AWSPartition.all.flatMap { [".\($0.suffix)", ".\($0.dualStackSuffix)"] }
 
-    /// Where the pools' sign-in pages are: `*.auth.<region>.amazoncognito.com`,
+    /// The domain suffixes of the pools' sign-in pages: `*.auth.<region>.amazoncognito.com`,
     /// `*.auth-fips.<region>.amazoncognito.com`.
     private static let pageSuffixes = [".amazoncognito.com", ".amazoncognito.eu", ".amazoncognito.com.cn"]
 
-    /// How Cognito's API is called in service names.
+    /// The host labels of Cognito's API in service names.
     private static let serviceLabels = ["cognito-idp", "cognito-idp-fips"]
 
     private let configured: [Endpoint]
@@ -60,7 +60,7 @@ struct CognitoHost: Sendable {
         return false
     }
 
-    /// The host's place: without userinfo, port and trailing dots.
+    /// The bounds of the host, without userinfo, port and trailing dots.
     private static func host(in bytes: borrowing Span<UInt8>) -> (start: Int, end: Int) {
         var start = 0
         var end = bytes.count
@@ -80,7 +80,7 @@ struct CognitoHost: Sendable {
         return (start, end)
     }
 
-    /// Whether the authority's port is `wanted`, or is not given and `wanted` is a scheme's own.
+    /// Whether the authority's port is `wanted`. An authority without a port matches the default ports of both schemes.
     private static func port(in bytes: borrowing Span<UInt8>, after host: Int, equals wanted: String) -> Bool {
         var start = host
         while start < bytes.count, bytes[start] == UInt8(ascii: ".") { start += 1 }

@@ -1,9 +1,9 @@
 internal import Encoding
 package import HTTPTypes
 
-/// The refusal of a direct Cognito call in Cognito's own shape, so that its SDKs show the message.
+/// The error response to a direct Cognito call in Cognito's own format, so that its SDKs show the message.
 package struct DirectCognitoAnswer: Sendable {
-    /// The answer's body; JSON.
+    /// The JSON body of the response.
     package let body: [UInt8]
     private let message: String
 
@@ -14,7 +14,7 @@ package struct DirectCognitoAnswer: Sendable {
         body = JSON.object(["__type": "ForbiddenException", "message": .string(message)]).encoded()
     }
 
-    /// The answer's head, without framing: status 403 and the fields by which AWS SDKs find the error's name.
+    /// The head of the response, without framing: status 403 and the fields from which AWS SDKs read the error's name.
     package func response(requestID: String) -> HTTPResponse {
         var fields = HTTPFields()
         fields[.contentType] = "application/x-amz-json-1.1"

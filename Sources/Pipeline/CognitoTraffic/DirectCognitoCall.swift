@@ -1,14 +1,14 @@
 internal import Encoding
 
-/// A request that is meant for Cognito and not for the backend: what is counted of it.
+/// The details for metrics of a request that is meant for Cognito and not for the backend.
 package struct DirectCognitoCall: Sendable, Equatable {
-    /// The operation's name, or `other` for one that is not known: a bounded set. Nil where only the address, or the
-    /// signature, gave the request away.
+    /// The operation's name, or `other` for an unknown one: a bounded set. Nil if only the address or the signature
+    /// identified the request.
     package var operation: String?
-    /// Product and version of the app from `User-Agent`, at most 64 bytes of `A-Za-z0-9._/-`, else `unknown`.
-    /// The client chooses it: whoever counts by it must bound how many values are kept.
+    /// Product and version of the app from `User-Agent`, at most 64 bytes of `A-Za-z0-9._/-`, else `unknown`. The
+    /// client chooses it, so code that counts by it must bound the number of values.
     package var application: String
-    /// The path, where the request names a host of Cognito's and the path is one of a hosted domain.
+    /// The path, if the request names a Cognito host and the path is one of a hosted domain.
     package var hostedPath: HostedPath?
 
     package init(operation: String?, application: String) {
@@ -16,17 +16,17 @@ package struct DirectCognitoCall: Sendable, Equatable {
         self.application = application
     }
 
-    /// The name that stands for every unknown operation.
+    /// The name of all unknown operations.
     package static let other = "other"
 
-    /// The name as it may be counted: itself if it is an operation of the user-pools API, else `other`.
+    /// The name for metrics: the operation itself if it is a known one of the user-pools API, else `other`.
     static func boundedOperation(_ name: Substring) -> String {
         guard name.utf8.count <= 64 else { return other }
         let name = ExactText(String(name))
         return knownOperations.contains(name) ? name.text : other
     }
 
-    /// The app that a `User-Agent` names, in the form of ``application``.
+    /// The app that a `User-Agent` names, in the format of ``application``.
     package static func application(fromUserAgent value: String?) -> String {
         value.flatMap { UserAgentApplication($0).name } ?? "unknown"
     }

@@ -12,13 +12,13 @@ package enum HostedPath: String, Sendable, CaseIterable {
     case revoke = "/oauth2/revoke"
     case userInfo = "/oauth2/userInfo"
 
-    /// The path of a request, byte for byte; nil for any other.
+    /// The path of a request, compared byte for byte; nil if it is none of these.
     package init?(of request: HTTPRequest) {
         let target = request.path ?? ""
         self.init(exactly: String(Substring(target.utf8.prefix { $0 != UInt8(ascii: "?") })))
     }
 
-    /// Whether browsers go there, and not apps themselves.
+    /// Whether browsers open this path, rather than apps themselves.
     package var isPage: Bool {
         switch self {
         case .authorize, .login, .signUp, .forgotPassword, .logout: true

@@ -1,13 +1,13 @@
 internal import Encoding
 
-/// The app that a `User-Agent` names (RFC 9110 §10.1.5), whatever SDK and HTTP library sent it.
+/// The app that a `User-Agent` names (RFC 9110 §10.1.5), independent of the SDK and HTTP library that sent it.
 ///
-/// AWS SDKs put an app's own name into `app/`, Apple's URL loading system puts it first, and others append it. Where it
-/// is nowhere, the Amplify library counts, which changes with the app's releases, and else the first product.
+/// AWS SDKs put the app's own name into `app/`, Apple's URL loading system puts it first, and others append it. Without
+/// one, the Amplify library is used, because it changes with the app's releases, and otherwise the first product.
 struct UserAgentApplication {
     private struct Product {
         var name: Substring
-        /// Behind the first `/`; empty without one.
+        /// The part after the first `/`; empty without one.
         var version: Substring
 
         init(_ token: Substring) {
@@ -18,7 +18,7 @@ struct UserAgentApplication {
     }
 
     private static let maximumBytes = 64
-    /// Real ones have a few hundred bytes.
+    /// Real values have a few hundred bytes.
     private static let maximumRead = 1024
 
     private let tokens: [Substring]
@@ -28,7 +28,7 @@ struct UserAgentApplication {
         tokens = Self.tokens(value[readable.startIndex..<readable.endIndex])
     }
 
-    /// At most 64 bytes of `A-Za-z0-9._/-`; nil where there is no product.
+    /// At most 64 bytes of `A-Za-z0-9._/-`; nil if there is no product.
     var name: String? {
         guard let first = tokens.first else { return nil }
         let products = tokens.map { Product($0) }
@@ -41,7 +41,7 @@ struct UserAgentApplication {
         return Self.bounded(first)
     }
 
-    /// Products without the comments between them. Comments can be nested.
+    /// The products, without the comments between them. Comments can be nested.
     private static func tokens(_ value: Substring) -> [Substring] {
         var tokens: [Substring] = []
         var start: Substring.Index?
@@ -75,7 +75,7 @@ struct UserAgentApplication {
         return !parts.contains(ExactText(name)) && !families.contains { name.begins(with: $0) }
     }
 
-    /// SDKs, HTTP libraries, systems and browsers, and the parts of what AWS SDKs send.
+    /// The names of SDKs, HTTP libraries, systems and browsers, and of the elements that AWS SDKs send.
     private static let parts: Set<ExactText> = [
         "alamofire", "android", "api", "app", "applewebkit", "auth", "boto3", "botocore", "callback", "cfg",
         "cfnetwork", "chrome", "crios", "dalvik", "dart", "darwin", "edg", "edge", "exec-env", "expo", "firefox",
@@ -85,10 +85,10 @@ struct UserAgentApplication {
         "scala", "swift", "ua", "vendor", "version", "volley", "win32", "windows",
     ]
 
-    /// The beginnings of names of SDKs and their parts.
+    /// The prefixes of names of SDKs and their parts.
     private static let families = ["amplify-", "aws", "com.amazonaws", ".net", "openjdk"]
 
-    /// Other bytes, also those that Apple's system escapes, are replaced by `_`.
+    /// The text, cut to 64 bytes. Other bytes, including those that Apple's system percent-encodes, become `_`.
     private static func bounded(_ text: Substring) -> String {
         var result: [UInt8] = []
         var bytes = Array(text.utf8)[...]
@@ -96,7 +96,7 @@ struct UserAgentApplication {
             if byte == UInt8(ascii: "%"), bytes.prefix(2).count == 2, bytes.prefix(2).allSatisfy(isHexadecimal) {
                 bytes = bytes.dropFirst(2)
             }
-            // The newer form of what AWS SDKs send parts a name and its version so.
+            // The newer `User-Agent` format of AWS SDKs separates name and version with `#`.
             result.append(byte == UInt8(ascii: "#") ? UInt8(ascii: "/") : isSafe(byte) ? byte : UInt8(ascii: "_"))
         }
         return String(decoding: result, as: UTF8.self)

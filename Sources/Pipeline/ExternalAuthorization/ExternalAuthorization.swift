@@ -2,13 +2,14 @@ internal import Encoding
 internal import HTTP1
 package import HTTPTypes
 
-/// The gateway as the decision service of a proxy that serves the clients itself. Each request on such a listener is a
-/// question: may the original request, which the proxy has and the question names, go on?
+/// External authorization: the gateway decides for a proxy that serves the clients itself. Each request on such a
+/// listener asks whether the original request, which the proxy received and the authorization request describes, may
+/// proceed.
 ///
-/// Nothing is decided about a question that can be read in two ways.
+/// An authorization request that can be read in two ways gets no decision but an error.
 package final class ExternalAuthorization: Sendable {
-    /// The proxy that asks. Each names the original request in its own way, and only that way is read: a client could
-    /// use the other ones.
+    /// The proxy that asks. Each describes the original request in its own way. Only that way is read, because a client
+    /// could send the fields of the others.
     package enum Proxy: String, Sendable, CaseIterable {
         case nginx
         case traefik
@@ -17,15 +18,15 @@ package final class ExternalAuthorization: Sendable {
     }
 
     package let proxy: Proxy
-    /// The peers that may ask.
+    /// The peers that may ask for decisions.
     private let trusted: [IPNetwork]
-    /// Those whose word for the client's address counts: the peers that may ask, and what is in front of these.
+    /// The proxies whose forwarded client address is trusted: the peers that may ask, and the proxies in front of them.
     package let proxies: TrustedProxies
 
     /// - Parameters:
-    ///   - trusted: the peers that may ask.
-    ///   - infront: further proxies, between the clients and these.
-    /// - Returns: nil if nobody may ask.
+    ///   - trusted: the peers that may ask for decisions.
+    ///   - inFront: further proxies, between the clients and these peers.
+    /// - Returns: nil if `trusted` is empty.
     package init?(_ proxy: Proxy, trusted: [IPNetwork], inFront: [IPNetwork] = []) {
         guard !trusted.isEmpty, let proxies = TrustedProxies(trusted + inFront) else { return nil }
         self.proxy = proxy
@@ -33,10 +34,10 @@ package final class ExternalAuthorization: Sendable {
         self.proxies = proxies
     }
 
-    /// The original request, in the question's place.
+    /// Returns the original request that an authorization request describes.
     ///
     /// - Parameter peer: the address of the connection's peer.
-    /// - Throws: why nothing is decided.
+    /// - Throws: ``Refusal`` if the peer may not ask, or if the client's address or the original request is unclear.
     package func original(of question: HTTPRequest, peer: String) throws(Refusal) -> HTTPRequest {
         guard let address = IPAddress(peer), trusted.contains(where: { $0.contains(address) }) else {
             throw Self.proxyNotTrusted
@@ -69,7 +70,8 @@ package final class ExternalAuthorization: Sendable {
         for name in original.names { request.headerFields[name] = nil }
     }
 
-    /// The refusal as the proxy takes it. nginx makes 500 of everything that is neither 401 nor 403.
+    /// Returns the refusal in a form that the proxy passes on. nginx turns every status other than 401 and 403 into
+    /// 500.
     package func answer(_ refusal: Refusal) -> Refusal {
         guard proxy == .nginx, refusal.error.status.kind == .clientError, refusal.error.status != .unauthorized else {
             return refusal
@@ -79,10 +81,10 @@ package final class ExternalAuthorization: Sendable {
         return refusal
     }
 
-    /// The caller's identity as the proxy takes it. Caddy 2.6 copies the name of a placeholder from a header that is not
-    /// there, and nothing from one that is empty.
+    /// Returns the caller's identity in a form that the proxy passes on. From a missing header Caddy 2.6 copies the
+    /// name of the placeholder, and from an empty one nothing.
     ///
-    /// - Parameter names: of all headers that an identity may have.
+    /// - Parameter names: all headers that an identity may have.
     package func answer(_ identity: HTTPFields, names: [HTTPField.Name]) -> HTTPFields {
         guard proxy == .caddy else { return identity }
         var identity = identity
@@ -93,16 +95,16 @@ package final class ExternalAuthorization: Sendable {
     private static let proxyNotTrusted = Refusal(.accessDenied, reason: .request(.proxyNotTrusted))
     private static let originalUnclear = Refusal(.badRequest, reason: .request(.originalRequestUnclear))
 
-    /// The request is one that the gateway answers itself: an account call, a preflight, its key set.
+    /// The gateway answers the request itself: an account call, a preflight, its key set.
     package static let notDecided = Refusal(.accessDenied, reason: .request(.notDecided))
     /// The request is an app's call to Cognito.
     package static let directCognito = Refusal(.accessDenied, reason: .request(.directCognito))
-    /// The proxy would pass the header on.
+    /// The proxy would forward a header that the gateway would remove.
     package static let overridden = Refusal(.accessDenied, reason: .request(.overrideHeader))
 }
 
 extension HTTPRequest {
-    /// Whether it is the opening of a WebSocket of which the proxy has kept `Upgrade` to itself (RFC 6455 §4.1).
+    /// Whether the request opens a WebSocket (RFC 6455 §4.1). The proxy does not forward `Upgrade`.
     fileprivate var opensWebSocket: Bool {
         extendedConnectProtocol == nil
             && (headerFields.contains(.secWebSocketKey) || headerFields.contains(.secWebSocketVersion))

@@ -1,10 +1,11 @@
 internal import Encoding
 internal import HTTPTypes
 
-/// The original request's line and host, as fields of the question name them: each in one field, which is there once.
+/// The original request's line and host from fields of the authorization request. Each field must be present exactly
+/// once.
 struct OriginalFields {
     let method: HTTPRequest.Method
-    /// Nil where `X-Forwarded-Proto` says it.
+    /// Nil if `X-Forwarded-Proto` carries it.
     var scheme: String?
     let authority: String
     /// Path and query, beginning with a slash.
@@ -34,7 +35,7 @@ struct OriginalFields {
             names: [.xForwardedMethod, .xForwardedHost, .xForwardedURI])
     }
 
-    /// A token, as in a request line (RFC 9112 §3.1).
+    /// The method: a token, as in a request line (RFC 9112 §3.1). CONNECT is not allowed.
     private static func method(in fields: HTTPFields, _ name: HTTPField.Name) -> HTTPRequest.Method? {
         guard let text = single(name, in: fields), text.utf8.count <= 32, let method = HTTPRequest.Method(text),
             method != .connect
@@ -42,7 +43,8 @@ struct OriginalFields {
         return method
     }
 
-    /// Of visible ASCII and without a fragment, as a request line's target is (RFC 9112 §3.2).
+    /// The only value of a field; nil unless it is visible ASCII without a fragment, like a request target (RFC 9112
+    /// §3.2).
     private static func single(_ name: HTTPField.Name, in fields: HTTPFields) -> String? {
         let values = fields[values: name]
         guard values.count == 1, let value = values.first, !value.isEmpty else { return nil }

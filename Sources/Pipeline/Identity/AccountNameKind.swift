@@ -1,13 +1,13 @@
-/// The kind of a name with which somebody signs in to a Cognito user pool, judged by its form alone.
+/// The kind of a name with which a user signs in to a Cognito user pool, judged by its form alone.
 package enum AccountNameKind: String, Sendable, CaseIterable {
-    /// Something on both sides of one `@`.
+    /// A single `@` with text on both sides.
     case email
     /// E.164: a plus sign and up to 15 digits.
     case phoneNumber = "phone_number"
     /// Anything else.
     case username
 
-    /// Nil for a UUID: Cognito also knows every user by the `sub`, which is no name that anybody types.
+    /// Nil for a UUID: Cognito also accepts every user's `sub` as a name, but nobody types it.
     package init?(_ name: String) {
         let bytes = name.utf8
         if Self.isUUID(bytes) { return nil }

@@ -2,11 +2,11 @@ internal import Encoding
 internal import HTTPTypes
 
 extension HTTPField {
-    /// The parts of the value between these separators, without the blanks around them and without empty ones.
+    /// The elements of the value between separators, without surrounding blanks and without empty elements.
     ///
-    /// As bytes, which is what backends split: to Swift's characters U+037E is a semicolon, and a separator with a
-    /// combining mark behind it is none. Besides, comparing characters takes time that grows with the square of the
-    /// marks of one, which may be as many as a field holds.
+    /// Backends split bytes, and so does this. As Swift characters, U+037E equals a semicolon, and a separator before a
+    /// combining mark is not a separator. Comparing characters also takes time quadratic in the number of combining
+    /// marks of one, which only the length of the field limits.
     func elements(separatedBy separator: Unicode.Scalar) -> [ArraySlice<UInt8>] {
         let bytes = unsafe withUnsafeBytesOfValue { unsafe Array($0) }
         return bytes.split(separator: UInt8(ascii: separator)).map(\.withoutOuterBlanks).filter { !$0.isEmpty }
@@ -14,14 +14,14 @@ extension HTTPField {
 }
 
 extension ArraySlice<UInt8> {
-    /// Without the spaces and tabs at both ends.
+    /// The slice without leading and trailing spaces and tabs.
     var withoutOuterBlanks: ArraySlice<UInt8> {
         var bytes = drop(while: Self.isBlank)
         while let last = bytes.last, Self.isBlank(last) { bytes.removeLast() }
         return bytes
     }
 
-    /// The text in lower case and without any blank; nil where it holds more than ASCII, as no name does.
+    /// The text in lower case and without blanks; nil if it is not ASCII, as every name is.
     var asName: String? {
         guard allSatisfy({ $0 < 0x80 }) else { return nil }
         return String(decoding: lazy.filter { !Self.isBlank($0) }.map(asciiLowercased), as: UTF8.self)
@@ -31,6 +31,6 @@ extension ArraySlice<UInt8> {
 }
 
 extension [ArraySlice<UInt8>] {
-    /// The parts again as one, with these bytes between.
+    /// The elements joined into one, with the separator between them.
     func joined(by separator: String) -> [UInt8] { [UInt8](joined(separator: separator.utf8)) }
 }

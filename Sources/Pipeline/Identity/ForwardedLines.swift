@@ -1,9 +1,9 @@
 internal import Encoding
 
-/// Writes the lines that tell the backend where a request came from, straight into the buffer of its head.
+/// Writes the header lines that describe a request's origin to the backend, directly into the buffer of its head.
 ///
-/// Nothing of what a client sent under these names is kept (``InboundFields`` removes it). The client is the peer of
-/// the connection, unless that is a trusted proxy: see ``TrustedProxies``.
+/// Fields of these names from a client never pass (``InboundFields`` removes them). The client is the peer of the
+/// connection, unless that is a trusted proxy: see ``TrustedProxies``.
 struct ForwardedLines: ~Copyable {
     /// The client's IP address as text.
     var peer: String
@@ -24,7 +24,7 @@ struct ForwardedLines: ~Copyable {
 
     /// Appends `X-Forwarded-For`, `-Proto`, `-Host`, `X-Request-Id` and `traceparent`, each ended by CR LF.
     ///
-    /// A value that is empty or holds anything but visible ASCII gives no line.
+    /// A value that is empty or not all visible ASCII produces no line.
     func append(to head: inout [UInt8]) {
         let texts = peer.utf8.count + scheme.utf8.count + (authority?.utf8.count ?? 0) + requestID.utf8.count
         head.append(addingCapacity: texts + Self.roomBesideTexts) { lines in
@@ -38,7 +38,7 @@ struct ForwardedLines: ~Copyable {
         }
     }
 
-    /// For the names, the line ends and `traceparent`.
+    /// The bytes for the names, the line ends and `traceparent`.
     private static let roomBesideTexts = 160
 
     @inline(__always)

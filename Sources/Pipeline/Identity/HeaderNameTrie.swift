@@ -1,32 +1,33 @@
 internal import Encoding
 
-/// Finds header names by walking them byte by byte. Most are known to be in no list by their first three.
+/// A trie of header names, searched byte by byte. For most names, the first three bytes show that no list has them.
 ///
-/// Names are normalised on the way: case aside, every byte but letters and digits is the same. Nothing is allocated and
-/// nothing is hashed.
+/// Names are normalised during the search: letter case is ignored, and all bytes but letters and digits are equal. A
+/// search neither allocates nor hashes.
 struct HeaderNameTrie: Sendable {
     private struct Node {
-        /// One bit for each byte class that a child has.
+        /// One bit for each byte class with a child.
         var children: UInt64 = 0
-        /// The position of the first child; the others follow in the order of their classes.
+        /// The index of the first child; the others follow in the order of their classes.
         var firstChild: Int32 = 0
-        /// The values of the name that ends here, and of all names that begin with what led here; -1 for none.
+        /// The value of the name that ends here, and the value of all names with the prefix that ends here; -1 for
+        /// none.
         var exact: Int16 = -1
         var below: Int16 = -1
     }
 
     private let nodes: [Node]
-    /// One bit for every three bytes' classes that some name begins with.
+    /// One bit for each combination of byte classes with which a name's first three bytes can begin.
     private let beginnings: [UInt64]
 
-    /// - Parameter patterns: normalised names and values, 0 or more; `*` at a name's end, behind at least two bytes,
-    ///   stands for any rest. The last value of a pattern counts.
+    /// - Parameter patterns: normalised names and values, 0 or more. A `*` at a name's end, after at least two bytes,
+    ///   matches any rest. If a pattern is repeated, its last value counts.
     init(_ patterns: [(pattern: String, value: Int16)]) {
         var draft = Draft()
         var beginnings = [UInt64](repeating: 0, count: 1 << 12)
         for (pattern, value) in patterns {
             draft.insert(Array(pattern.utf8), value)
-            // A name of two bytes is always walked; a prefix of two goes on with any third.
+            // Names of two bytes are always searched; a prefix of two bytes matches with any third byte.
             let bytes = Array(pattern.utf8)
             if bytes.count > 3 || bytes.last != UInt8(ascii: "*") {
                 guard bytes.count >= 3 else { continue }
@@ -40,15 +41,15 @@ struct HeaderNameTrie: Sendable {
         nodes = draft.nodes()
     }
 
-    /// 18 bits for the first three bytes, of which there must be so many.
+    /// The byte classes of the first three bytes as 18 bits. The name must have at least three bytes.
     @inline(__always)
     private static func beginning(of name: borrowing Span<UInt8>) -> Int {
         let classes = (byteClass(name[0]), byteClass(name[1]), byteClass(name[2]))
         return Int(classes.0) << 12 | Int(classes.1) << 6 | Int(classes.2)
     }
 
-    /// The value of the longest pattern that the whole name matches, and whether the name is its own normalised form;
-    /// -1 if none does.
+    /// The value of the longest pattern that matches the whole name, or -1 if none does, and whether the name is its
+    /// own normalised form.
     @inline(__always)
     func find(_ name: borrowing Span<UInt8>) -> (value: Int16, isPlain: Bool) {
         guard name.count >= 3 else { return walk(name) }
@@ -109,7 +110,7 @@ struct HeaderNameTrie: Sendable {
             if isPrefix { branches[branch].below = value } else { branches[branch].exact = value }
         }
 
-        /// In the order of breadth, so that the children of each are together.
+        /// The nodes in breadth-first order, so that the children of a node are adjacent.
         func nodes() -> [Node] {
             var order = [0]
             var nodes: [Node] = []

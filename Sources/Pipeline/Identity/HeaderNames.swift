@@ -2,15 +2,15 @@ internal import Encoding
 
 /// The request header names that the gateway knows.
 enum HeaderNames {
-    /// How the gateway treats a client's header for its name alone.
+    /// The gateway's treatment of a client's header, by its name alone.
     enum Kind: Equatable {
-        /// It passes, unless something else speaks against it.
+        /// It passes, unless another rule removes it.
         case ordinary
         /// It never passes; see ``own``.
         case own
-        /// It passes only where a route or upstream lets it through: the number in ``TrustedHeader/all``.
+        /// It passes only if a route or upstream lets it through. The value is its index in ``TrustedHeader/all``.
         case trusted(Int16)
-        /// It never passes: backends that turn names into variables take it for another header (see
+        /// It never passes: backends that convert names into variables take it for another header (see
         /// ``isProtected(_:)``).
         case lookAlike
     }
@@ -24,10 +24,10 @@ enum HeaderNames {
         return .trusted(value &- firstTrusted)
     }
 
-    /// Names that the gateway reads or writes itself, so that neither clients nor route settings have a say:
+    /// Names that the gateway reads or writes itself. Neither clients nor route settings can affect them:
     ///
     /// - hop-by-hop fields, RFC 9110 §7.6.1; `Expect` is answered by the gateway (§10.1.1), `Host` written by it;
-    /// - what it says of the request's origin, its id and its trace;
+    /// - the request's origin, its ID and its trace;
     /// - AWS request signing (`X-Amzn-…` is not `X-Amz-…`).
     private static let own = [
         "host", "te", "trailer", "transfer-encoding", "connection", "keep-alive", "upgrade", "expect",
@@ -35,9 +35,9 @@ enum HeaderNames {
         "x-forwarded-host", "x-request-id", "traceparent", "x-amz-*",
     ]
 
-    /// Fields with a meaning for framing, credentials or caching: a name that only becomes one of them by
-    /// normalising is a look-alike, and no `Connection` option can take them away (RFC 9110 §7.6.1 forbids to list
-    /// fields that are meant for all recipients).
+    /// Fields with a meaning for framing, credentials or caching. A name that equals one of them only after
+    /// normalisation is a look-alike. No `Connection` option can remove them (RFC 9110 §7.6.1 forbids listing fields
+    /// that are meant for all recipients).
     private static let protected: Set<String> = [
         "authorization", "cookie", "host", "content-length", "content-type", "content-encoding", "transfer-encoding",
         "cache-control", "origin", "range", "x-amzn-trace-id", "tracestate", "x-csrf-token", "x-xsrf-token",
@@ -48,7 +48,7 @@ enum HeaderNames {
     private static let protectedValue: Int16 = 1
     private static let firstTrusted: Int16 = 2
 
-    /// Names that nothing looks like, being one word, are not among its protected ones.
+    /// Protected names of a single word are left out, because no other name normalises to them.
     static let trie = HeaderNameTrie(
         TrustedHeader.all.enumerated().map { ($0.element.pattern, Int16($0.offset) + firstTrusted) }
             + protected.filter { $0.utf8.contains(UInt8(ascii: "-")) }.map { ($0, protectedValue) }
@@ -57,8 +57,8 @@ enum HeaderNames {
     /// Whether `name`, in lower case, is protected (see ``protected``).
     static func isProtected(_ name: String) -> Bool { protected.contains(name) }
 
-    /// How backends that turn names into variables read a name (CGI, WSGI, PHP): case aside, every byte but letters and
-    /// digits is the same to them. Here it becomes `-`.
+    /// The name as backends that convert names into variables (CGI, WSGI, PHP) read it. They ignore letter case and
+    /// treat all bytes but letters and digits as equal; here these become `-`.
     static func normalised(_ name: String) -> String {
         String(decoding: name.utf8.map { normalised($0) }, as: UTF8.self)
     }
@@ -69,13 +69,13 @@ enum HeaderNames {
         return isPlain(byte) ? byte : UInt8(ascii: "-")
     }
 
-    /// Whether the byte stays itself when a lower-case name is normalised.
+    /// Whether normalisation leaves this byte of a lower-case name unchanged.
     @inline(__always)
     static func isPlain(_ byte: UInt8) -> Bool {
         byte &- UInt8(ascii: "a") < 26 || byte &- UInt8(ascii: "0") < 10 || byte == UInt8(ascii: "-")
     }
 
-    /// Whether the header is the gateway's own, or is taken for one of these.
+    /// Whether the header is the gateway's own, or a trusted header with one of these meanings.
     static func isOwn(_ name: String, orMeans meanings: Set<TrustedHeader.Meaning>) -> Bool {
         switch kind(of: name.utf8.span) {
         case .own: true

@@ -1,8 +1,8 @@
 internal import Encoding
 
-/// A claim that the backend is told in a header of its own.
+/// A claim that the backend receives in a header of its own.
 package struct IdentityClaim: Sendable, Hashable {
-    /// The header's whole name.
+    /// The full name of the header.
     package let header: String
     package let claim: ClaimPath
 
@@ -11,10 +11,10 @@ package struct IdentityClaim: Sendable, Hashable {
         self.claim = claim
     }
 
-    /// Appends the claim in the encoding of ``IdentityLines``; nothing where there is nothing to tell.
+    /// Appends the claim in the encoding of ``IdentityLines``; nothing if it has no value.
     ///
-    /// A list is joined by `,`. A comma is encoded also where the claim is a single text, so that no text can be taken
-    /// for a list. Numbers and booleans are as JSON has them, objects and lists in lists are their JSON text.
+    /// A list is joined by `,`. A comma is also encoded in a single text, so that no text can be mistaken for a list.
+    /// Numbers and booleans are written as in JSON, objects and nested lists as their JSON text.
     func appendValue(in claims: JSONObject, to lines: inout [UInt8]) {
         guard let value = claim.value(in: claims) else { return }
         let elements = value.arrayValue ?? [value]
@@ -29,7 +29,7 @@ package struct IdentityClaim: Sendable, Hashable {
         }
     }
 
-    /// Whether a header of this name can't tell a claim: the gateway has another use for it, or requests do.
+    /// Whether a header of this name cannot carry a claim, because the gateway or requests use it for something else.
     package static func isReserved(_ header: String, identityNamespace: String) -> Bool {
         let name = HeaderNames.normalised(header)
         let namespace = HeaderNames.normalised(identityNamespace)
@@ -38,12 +38,12 @@ package struct IdentityClaim: Sendable, Hashable {
             || IdentityLines.names.contains { name == namespace + HeaderNames.normalised($0) }
     }
 
-    /// Whether the header's name begins as those of identity headers do, in whichever spelling.
+    /// Whether the header's name begins with the namespace of the identity headers, in any spelling.
     package static func isInNamespace(_ header: String, _ namespace: String) -> Bool {
         HeaderNames.normalised(header).hasPrefix(HeaderNames.normalised(namespace))
     }
 
-    /// Whether two headers are one to backends that turn names into variables.
+    /// Whether two headers are the same to backends that convert names into variables.
     package static func isSameHeader(_ one: String, _ other: String) -> Bool {
         HeaderNames.normalised(one) == HeaderNames.normalised(other)
     }

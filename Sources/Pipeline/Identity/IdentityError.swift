@@ -1,7 +1,8 @@
-/// Why an identity can't be told to the backend; the request is then refused, never sent on without the header.
+/// The error of an identity that cannot be sent to the backend. The request is then refused, never forwarded without
+/// the header.
 package enum IdentityError: Error, Sendable, Equatable {
-    /// The encoded value of this header is over ``IdentityLines/maximumValueLength`` bytes, or all lines are with it
-    /// over ``IdentityLines/maximumLength``.
+    /// The encoded value of this header exceeds ``IdentityLines/maximumValueLength`` bytes, or with it all lines exceed
+    /// ``IdentityLines/maximumLength``.
     case tooLarge(header: String)
     case emptySubject
 }

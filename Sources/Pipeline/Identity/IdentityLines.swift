@@ -1,19 +1,20 @@
 internal import Encoding
 
-/// Writes a verified identity as complete header lines, each header at most once. Made once for a token and kept.
+/// Writes a verified identity as complete header lines, each header at most once. The lines are made once per token and
+/// cached.
 ///
-/// The encoding of values is percent-encoded UTF-8 and can be undone by any URL decoder: every byte that is not
-/// visible ASCII is `%XX`, and so is `%` itself; a space stays inside a value and is encoded at its ends. In
-/// `Groups` and in headers of configured claims, joined by `,`, a comma is encoded too; in `Scopes`, joined by a space,
-/// so is every space: split first, then decode. Claims that are absent or empty give no line.
+/// Values are percent-encoded UTF-8, which any URL decoder can reverse: every byte other than visible ASCII becomes
+/// `%XX`, and so does `%` itself. A space stays inside a value and is encoded at its ends. In `Groups` and in headers
+/// of configured claims, which are joined by `,`, commas are encoded too. In `Scopes`, which are joined by a space,
+/// every space is encoded. Split first, then decode. Absent or empty claims have no line.
 package struct IdentityLines: Sendable {
-    /// The most bytes one encoded value may have.
+    /// The maximum length of an encoded value, in bytes.
     static let maximumValueLength = 4096
 
-    /// The most bytes all lines of one identity may have.
+    /// The maximum length of all lines of one identity, in bytes.
     package static let maximumLength = 16 << 10
 
-    /// The headers' names behind the namespace, in the order in which they are written.
+    /// The names of the headers without the namespace, in the order in which they are written.
     static let names = Header.allCases.map(\.rawValue)
 
     private enum Header: String, CaseIterable {
@@ -34,13 +35,14 @@ package struct IdentityLines: Sendable {
 
     /// - Parameters:
     ///   - namespace: the prefix of all names, a valid start of a header name.
-    ///   - claims: what else is told, under names of its own.
+    ///   - claims: further claims, each under a name of its own.
     package init(namespace: String = "X-Auth-", claims: [IdentityClaim] = []) {
         self.namespace = namespace
         self.claims = claims
     }
 
-    /// The lines, each ended by CR LF. Throws rather than omit or shorten values that the backend decides by.
+    /// Returns the lines, each ended by CR LF. Throws rather than omit or shorten values on which the backend bases
+    /// decisions.
     package func lines(for token: VerifiedToken) throws(IdentityError) -> [UInt8] {
         guard !token.subject.isEmpty else { throw .emptySubject }
         var lines: [UInt8] = []
@@ -77,7 +79,7 @@ package struct IdentityLines: Sendable {
         try Self.append(namespace, header.rawValue, to: &lines, value)
     }
 
-    /// Writes the line of a header with what `value` appends, or none where that is nothing.
+    /// Writes a header line with the value that `value` appends; no line if it appends nothing.
     private static func append(
         _ namespace: String, _ name: String, to lines: inout [UInt8], _ value: (inout [UInt8]) -> Void
     ) throws(IdentityError) {
@@ -96,15 +98,15 @@ package struct IdentityLines: Sendable {
         guard lines.count <= maximumLength else { throw .tooLarge(header: namespace + name) }
     }
 
-    /// Appends those that aren't empty in the encoding described above, each also without the separator.
+    /// Appends the non-empty values in the encoding described above. The separator is encoded inside values.
     static func append(_ values: [String], joinedBy separator: UInt8, to lines: inout [UInt8]) {
         let start = lines.count
         for value in values { append(value.utf8.span, behind: separator, from: start, to: &lines) }
     }
 
-    /// The same for one of them.
+    /// Appends one value of a list.
     ///
-    /// - Parameter start: where the first one begins.
+    /// - Parameter start: the position at which the first value begins.
     private static func append(
         _ value: borrowing Span<UInt8>, behind separator: UInt8, from start: Int, to lines: inout [UInt8]
     ) {
@@ -123,7 +125,7 @@ package struct IdentityLines: Sendable {
     ) {
         var index = 0
         while index < bytes.count, isPlain(bytes, index), bytes[index] != separator { index += 1 }
-        // Nearly every value is as it is.
+        // Nearly every value needs no encoding.
         guard index < bytes.count else {
             unsafe bytes.withUnsafeBufferPointer { unsafe lines.append(contentsOf: $0) }
             return

@@ -1,29 +1,29 @@
 internal import Encoding
 internal import HTTPTypes
 
-/// Decides for each field of a client's request whether it may reach the backend: on every route, also in trailers.
+/// Decides for each field of a client's request whether it may reach the backend, on every route and also in trailers.
 ///
-/// Removed are hop-by-hop fields, everything in the namespace of the gateway's identity headers however it is spelt,
-/// what backends take for path, host, scheme, method, client address or identity (``TrustedHeader``), look-alikes, and
-/// AWS request signing. Everything else passes, also names that merely contain `_`, `.` or another symbol.
+/// It removes hop-by-hop fields, all fields in the namespace of the gateway's identity headers in any spelling, fields
+/// that backends take for path, host, scheme, method, client address or identity (``TrustedHeader``), look-alikes, and
+/// AWS request signing. All other fields pass, also those whose names merely contain `_`, `.` or another symbol.
 final class InboundFields: Sendable {
     /// The identity headers' prefix, normalised; never empty.
     private let namespace: String
     private let namespaceFirst: UInt8
-    /// The names of further headers the gateway sets, normalised.
+    /// The normalised names of further headers that the gateway sets.
     private let alsoSet: [String]
     /// One bit for each first letter that occurs in `alsoSet`, so that most names need no comparison.
     private let alsoSetFirst: UInt32
-    /// At hand, so that it need not be looked for at each field.
+    /// A reference to the trie, so that it is not looked up for each field.
     private let names = HeaderNames.trie
-    /// The names of trusted headers that pass all the same, in lower case.
+    /// The names of trusted headers that pass nevertheless, in lower case.
     private let letThrough: [String]
 
     /// - Parameters:
     ///   - namespace: the prefix of the identity headers, for example `X-Auth-`; in any spelling.
     ///   - alsoSet: names outside the namespace that the gateway sets and a client must not.
     ///   - letThrough: names of ``TrustedHeader``s that pass, in this spelling but in any case. The namespace,
-    ///     `alsoSet` and what is the gateway's own stay removed.
+    ///     `alsoSet` and the gateway's own names are still removed.
     init(namespace: String = "X-Auth-", alsoSet: [String] = [], letThrough: [String] = []) {
         let prefix = HeaderNames.normalised(namespace)
         self.namespace = prefix.isEmpty ? "x-auth-" : prefix
@@ -35,9 +35,9 @@ final class InboundFields: Sendable {
 
     /// The field names that `Connection` fields list (RFC 9110 §7.6.1) and that are among `fields`, in lower case.
     ///
-    /// Empty, without allocating, for the usual `keep-alive` and `close`. Fields for framing, credentials and content
-    /// can't be listed away; what the gateway itself sets is set afterwards and untouched by this. A list of more
-    /// than 64 names is taken to list everything, so that no list costs much to look through.
+    /// The usual `keep-alive` and `close` give an empty array without an allocation. Fields for framing, credentials
+    /// and content cannot be removed this way. Fields that the gateway sets are added later and not affected. A list of
+    /// more than 64 names counts as listing every field, which bounds the cost of a list.
     func connectionOptions(of fields: HTTPFields) -> [String] {
         guard fields.contains(.connection) else { return [] }
         var options: Set<String> = []
@@ -59,7 +59,7 @@ final class InboundFields: Sendable {
     private static let maximumOptions = 64
 
     /// Whether the field may be forwarded.
-    /// - Parameter connectionOptions: what ``connectionOptions(of:)`` gave for the request.
+    /// - Parameter connectionOptions: the result of ``connectionOptions(of:)`` for the request.
     func passes(_ field: HTTPField, connectionOptions: [String]) -> Bool {
         let name = field.name.canonicalName
         let bytes = name.utf8.span
@@ -73,7 +73,7 @@ final class InboundFields: Sendable {
         return connectionOptions.isEmpty || !connectionOptions.contains(name)
     }
 
-    /// Whether the name is the gateway's to set here.
+    /// Whether the gateway sets the header of this name.
     @inline(__always)
     private func isSetByGateway(_ name: borrowing Span<UInt8>) -> Bool {
         guard name.count > 0 else { return false }
@@ -97,7 +97,7 @@ final class InboundFields: Sendable {
 }
 
 extension Span where Element == UInt8 {
-    /// Whether the name begins with a prefix once it is normalised, as the prefix is.
+    /// Whether the normalised name begins with a normalised prefix.
     fileprivate func beginsWith(normalised prefix: borrowing Span<UInt8>) -> Bool {
         guard count >= prefix.count else { return false }
         for index in prefix.indices where HeaderNames.normalised(self[index]) != prefix[index] { return false }

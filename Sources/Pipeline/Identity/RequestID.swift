@@ -1,4 +1,4 @@
-/// The id that ties a response, its log line and the backend's together.
+/// The ID that links a response, its log line and the backend's log.
 package enum RequestID {
     /// The client's own id if it is 1–128 characters of `A-Za-z0-9._-`, else nil.
     package static func accepted(_ sent: String?) -> String? {
@@ -11,7 +11,8 @@ package enum RequestID {
     ///   - milliseconds: since 1970; the low 48 bits count.
     ///   - random: at least 80 random bits; the low 16 of `high` and all of `low` count.
     package static func make(milliseconds: UInt64, random: (high: UInt64, low: UInt64)) -> String {
-        // 130 bits for 26 characters, the top two of them zero; in words, since shifting 128 bits takes several steps.
+        // 26 characters hold 130 bits, of which the top two are zero. Words are used because shifts of 128 bits take
+        // several steps.
         let words = (
             time: milliseconds & 0xFFFF_FFFF_FFFF, middle: (random.high & 0xFFFF) << 4 | random.low >> 60,
             low: random.low
@@ -43,7 +44,7 @@ package enum RequestID {
     private static func digit(_ value: UInt8) -> UInt8 {
         if value < 10 { return UInt8(ascii: "0") + value }
         let letter = UInt8(ascii: "A") + value - 10
-        // Each left-out letter before the digit moves it by one.
+        // Each omitted letter before the digit shifts it by one.
         return letter + (value >= 18 ? 1 : 0) + (value >= 20 ? 1 : 0) + (value >= 22 ? 1 : 0) + (value >= 27 ? 1 : 0)
     }
 

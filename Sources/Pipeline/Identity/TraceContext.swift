@@ -1,22 +1,22 @@
 internal import Encoding
 
-/// A W3C trace context: what the `traceparent` header says (Trace Context, §3.2).
+/// A W3C trace context: the value of the `traceparent` header (Trace Context, §3.2).
 ///
-/// A valid one from the client is passed on, else a new trace begins.
+/// A valid context from the client is passed on; otherwise a new trace begins.
 package struct TraceContext: Sendable, Equatable {
     package var traceID: UInt128
     package var parentID: UInt64
     /// Bit 0: sampled.
     var flags: UInt8
 
-    /// A new trace. Zero ids are not valid (§3.2.2.3), so a zero becomes one. New traces are not sampled.
+    /// A new trace, not sampled. Zero IDs are invalid (§3.2.2.3), so a zero becomes one.
     package init(random: (UInt64, UInt64, UInt64)) {
         self.traceID = max(1, UInt128(random.0) << 64 | UInt128(random.1))
         self.parentID = max(1, random.2)
         self.flags = 0
     }
 
-    /// A trace that goes on with `parentID` as what the next ones come under.
+    /// A trace that continues with `parentID` as the parent of the next spans.
     package init(traceID: UInt128, parentID: UInt64, isSampled: Bool) {
         self.traceID = traceID
         self.parentID = parentID
@@ -25,10 +25,10 @@ package struct TraceContext: Sendable, Equatable {
 
     package var isSampled: Bool { flags & 1 != 0 }
 
-    /// Reads a `traceparent` value; nil where the specification wants it ignored.
+    /// Parses a `traceparent` value; nil if the specification requires that it be ignored.
     ///
-    /// Version 00 is exact. Of a later version the known part is read, if it ends there or goes on with `-`, and only
-    /// the sampled flag is kept (§3.2.4). Version ff and upper case are not valid.
+    /// Version 00 must match exactly. Of later versions, the known part is read if the value ends there or continues
+    /// with `-`, and only the sampled flag is kept (§3.2.4). Version ff and upper case are invalid.
     package init?(parsing text: String) {
         let bytes = text.utf8.span
         guard bytes.count >= 55, bytes[2] == UInt8(ascii: "-"), bytes[35] == UInt8(ascii: "-"),

@@ -1,32 +1,32 @@
-/// A request header that some server, framework, CDN or proxy believes in the place of the request itself.
+/// A request header that a server, framework, CDN or proxy trusts instead of the request itself.
 ///
-/// Clients could use it to reach another route's resource, or to be somebody else, so that the gateway removes it.
+/// Clients could use it to reach another route's resource or to impersonate another user, so the gateway removes it.
 package struct TrustedHeader: Sendable, Hashable {
-    /// The part of the request whose place the header takes.
+    /// The part of the request that the header overrides.
     package enum Meaning: String, Sendable, CaseIterable {
         case path, host, scheme, method, clientAddress, identity, internalRedirect
     }
 
-    /// The name as backends that turn names into variables read it (``HeaderNames/normalised(_:)``); one that ends in
-    /// `*` stands for every name that begins so.
+    /// The name as backends that convert names into variables read it (``HeaderNames/normalised(_:)``). A `*` at the
+    /// end matches every name with that prefix.
     package let pattern: String
     package let meaning: Meaning
     /// The software that reads it.
     package let readers: String
 
-    /// The entry that a header of this name comes under; nil for one that the gateway does not remove for its meaning.
+    /// The entry for a header name; nil if the gateway does not remove the header for its meaning.
     package static func named(_ name: String) -> TrustedHeader? {
         guard case .trusted(let row) = HeaderNames.kind(of: name.utf8.span) else { return nil }
         return all[Int(row)]
     }
 
-    /// Whether the gateway needs the header's name for itself, so that no setting lets a client's through: framing,
-    /// connections, what the gateway writes, and AWS request signing.
+    /// Whether the gateway needs the header for itself, so that no setting can let a client's through: framing,
+    /// connections, fields that the gateway writes, and AWS request signing.
     package static func isGatewaysOwn(_ name: String) -> Bool {
         HeaderNames.kind(of: name.utf8.span) == .own || HeaderNames.isProtected(HeaderNames.normalised(name))
     }
 
-    /// One for each name, so that a name's last entry in ``TrustedHeaderList`` counts.
+    /// The entries, one for each name. If ``TrustedHeaderList`` repeats a name, its last entry counts.
     package static let all: [TrustedHeader] = TrustedHeaderList.groups.flatMap { group in
         group.names.split(separator: " ").map {
             TrustedHeader(pattern: String($0), meaning: group.meaning, readers: group.readers)
@@ -47,7 +47,7 @@ extension TrustedHeader.Meaning: CustomStringConvertible {
         }
     }
 
-    /// A client's possibilities where the header is let through and read.
+    /// The abuse that is possible if the header passes and the backend reads it.
     package var consequence: String {
         switch self {
         case .path: "a client reaches paths that other routes protect"

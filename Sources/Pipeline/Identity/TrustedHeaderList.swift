@@ -1,9 +1,8 @@
-/// The headers of ``TrustedHeader``, by what they are taken for and by whom.
+/// The headers of ``TrustedHeader``, grouped by meaning and by the software that reads them.
 ///
-/// Sources are the programs' own code and documentation. A name is in its normalised form, so that it stands for
-/// `Script_Name` and `script.name` as well; one that ends in `*` stands for every name that begins so. Headers that
-/// clients legitimately send stay out: credentials such as `X-Access-Token`, signed tokens, trace identifiers,
-/// languages.
+/// The sources are the code and documentation of that software. A name is in its normalised form, so that it also
+/// matches `Script_Name` and `script.name`; a `*` at the end matches every name with that prefix. Headers that clients
+/// legitimately send are left out: credentials such as `X-Access-Token`, signed tokens, trace identifiers, languages.
 enum TrustedHeaderList {
     typealias Group = (meaning: TrustedHeader.Meaning, readers: String, names: String)
 

@@ -23,8 +23,8 @@ package struct WritableAttributes: Sendable, Equatable {
         names.contains { $0.hasSameBytes(as: name) }
     }
 
-    /// Whether an operator may let users set an attribute of this name: one of Cognito's that describe a person or are
-    /// an address, or a custom one. The others are Cognito's own to decide on.
+    /// Whether an operator may let users set an attribute of this name: one of ``standard``, `email`,
+    /// `preferred_username`, or a custom one. Cognito itself controls the others.
     package static func canHold(_ name: String) -> Bool {
         if name.utf8.starts(with: "custom:".utf8) {
             let rest = name.utf8.dropFirst(7)

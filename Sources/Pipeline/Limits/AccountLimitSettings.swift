@@ -1,8 +1,8 @@
-/// A kind of account calls that is limited together, as what it can be abused for is the same.
+/// A group of account calls with shared limits, because they can be abused for the same purpose.
 package enum AccountBudget: String, Sendable, CaseIterable {
-    /// Passwords and second factors, which can be guessed.
+    /// Checks of passwords and second factors, which can be guessed.
     case signIn = "sign_in"
-    /// Codes that were sent, which can be guessed.
+    /// Checks of codes that were sent, which can be guessed.
     case codes
     /// Calls that make Cognito send a message or create a user.
     case messages
@@ -11,13 +11,13 @@ package enum AccountBudget: String, Sendable, CaseIterable {
     case account
 }
 
-/// The limits of one kind of calls. Nil is no limit.
+/// The limits of one group of calls; nil: no limit.
 package struct BudgetLimits: Sendable, Equatable {
-    /// For each client address; of IPv6 for each /64, which is one customer.
+    /// Per client address; for IPv6 per /64, which is one customer.
     package var address: RateLimit?
-    /// For each account as it is named, whether there is such a user or not; a known device has as much for itself.
+    /// Per account name, whether or not the user exists. Each known device has a limit of its own of the same size.
     package var account: RateLimit?
-    /// For all together; known devices come on top.
+    /// For all calls together. Calls of known devices do not count.
     package var global: RateLimit?
 
     package init(address: RateLimit? = nil, account: RateLimit? = nil, global: RateLimit? = nil) {
@@ -31,9 +31,9 @@ package struct BudgetLimits: Sendable, Equatable {
 package struct AccountLimitSettings: Sendable, Equatable {
     /// In the order of ``AccountBudget``, so that equal settings read alike as text.
     private var budgets = AccountBudget.allCases.map { _ in BudgetLimits() }
-    /// Nil: accounts are never locked.
+    /// Nil if accounts are never locked.
     package var lockout: LockoutPolicy?
-    /// Keys that are kept in memory, and in the store.
+    /// The maximum number of keys in memory, and in the store.
     package var maximumKeys = 200_000
 
     package init() {}

@@ -1,14 +1,15 @@
-/// How long an account is closed to those who have failed to sign in to it.
+/// The lockout of an account after failed sign-ins.
 package struct LockoutPolicy: Sendable, Equatable {
-    /// So many failures in a row are free.
+    /// The number of consecutive failures that causes the first lock.
     package var after: Int
-    /// How long the first lock holds, in seconds; each further failure doubles it.
+    /// The duration of the first lock, in seconds. Each further failure doubles it.
     package var first: Int64
-    /// The longest that a doubled lock gets, in seconds.
+    /// The maximum duration of a doubled lock, in seconds.
     package var longest: Int64
-    /// After so many failures in a row the lock holds until they are forgotten (NIST SP 800-63B, 5.2.2: 100).
+    /// The number of consecutive failures from which a lock lasts until they are forgotten (NIST SP 800-63B, 5.2.2:
+    /// 100).
     package var most: Int
-    /// How long after the last failure they are forgotten, in seconds.
+    /// The time from the last failure until all are forgotten, in seconds.
     package var forgetAfter: Int64
 
     package init(after: Int, first: Int64, longest: Int64, most: Int, forgetAfter: Int64) {
@@ -19,11 +20,11 @@ package struct LockoutPolicy: Sendable, Equatable {
         self.forgetAfter = forgetAfter
     }
 
-    /// Seconds for which nobody may try after so many failures in a row.
+    /// The duration of the lock after a number of consecutive failures, in seconds; 0 for no lock.
     package func lock(afterFailures failures: Int64) -> Int64 {
         guard failures >= Int64(after) else { return 0 }
         guard failures < Int64(most) else { return forgetAfter }
-        // Beyond thirty doublings every lock is longer than the longest.
+        // After 30 doublings, every lock exceeds the longest.
         let doublings = min(failures - Int64(after), 30)
         return min(first << doublings, longest)
     }

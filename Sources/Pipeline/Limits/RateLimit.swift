@@ -1,4 +1,4 @@
-/// How much there may be of something: so many within a time.
+/// A rate limit: a number of events per time window.
 package struct RateLimit: Sendable, Equatable, CustomStringConvertible {
     package var count: Int
     /// In seconds.

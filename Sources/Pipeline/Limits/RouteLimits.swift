@@ -1,8 +1,8 @@
 package import HTTPTypes
 
-/// From where a route may be called.
+/// The networks from which a route may be called.
 package struct RouteNetworks: Sendable, Equatable {
-    /// Empty: from everywhere that ``deny`` leaves.
+    /// Empty: all networks that ``deny`` does not list.
     package var allow: [IPNetwork]
     package var deny: [IPNetwork]
 
@@ -11,26 +11,26 @@ package struct RouteNetworks: Sendable, Equatable {
         self.deny = deny
     }
 
-    /// - Parameter client: the client's address; what is none comes from nowhere.
+    /// - Parameter client: the client's address; an invalid address is not admitted.
     func admit(_ client: String) -> Bool {
         guard let address = IPAddress(client), !deny.contains(where: { $0.contains(address) }) else { return false }
         return allow.isEmpty || allow.contains { $0.contains(address) }
     }
 }
 
-/// How often a route may be called, and whose calls count together.
+/// The rate limit of a route, and the key by which calls are counted together.
 package struct RouteRateLimit: Sendable, Equatable {
     package enum Key: Sendable, Equatable {
-        /// The client's address, of IPv6 the /64.
+        /// The client's address; for IPv6 its /64.
         case address
-        /// The subject of the verified token; the address where there is none.
+        /// The subject of the verified token; the address if there is none.
         case subject
-        /// The values of a header; the address where it is missing.
+        /// The values of a header; the address if it is missing.
         case header(HTTPField.Name)
     }
 
     package var rate: RateLimit
-    /// How many may come at once.
+    /// The number of calls that may arrive at once.
     package var burst: Int
     package var key: Key
 

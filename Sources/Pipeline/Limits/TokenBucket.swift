@@ -1,22 +1,22 @@
-/// A bucket of tokens, one of which each request takes, and which is filled again evenly.
+/// A token bucket: each request takes one token, and tokens are added at a constant rate.
 ///
 /// Its state is one number, the time at which it will be full again: the "theoretical arrival time" of the generic cell
-/// rate algorithm (ITU-T I.371), which lets through exactly what a bucket does.
+/// rate algorithm (ITU-T I.371), which admits exactly the same requests as a bucket.
 package struct TokenBucket: Sendable, Equatable {
     package enum Outcome: Sendable, Equatable {
-        /// There was one; the time of the full bucket is now this.
+        /// A token was taken; the bucket will be full at this time.
         case taken(fullAt: UInt64)
-        /// There is none for so many nanoseconds.
+        /// There is no token for this many nanoseconds.
         case empty(wait: UInt64)
     }
 
-    /// Nanoseconds in which one token is added.
+    /// The nanoseconds in which one token is added.
     private let interval: UInt64
-    /// How far from full a bucket may be that still has a token.
+    /// The maximum time until full, in nanoseconds, of a bucket that still has a token.
     private let tolerance: UInt64
 
     /// - Parameters:
-    ///   - rate: tokens that are added within a time of at most a day.
+    ///   - rate: the tokens added per time window of at most a day.
     ///   - burst: tokens of a full bucket, 1 to 100 000.
     package init(rate: RateLimit, burst: Int) {
         interval = max(1, UInt64(rate.window) * 1_000_000_000 / UInt64(rate.count))
@@ -27,7 +27,7 @@ package struct TokenBucket: Sendable, Equatable {
     ///
     /// - Parameters:
     ///   - fullAt: the time at which the bucket is full again, in nanoseconds of some clock.
-    ///   - now: the same clock's time.
+    ///   - now: the current time of the same clock.
     package func take(fullAt: UInt64, now: UInt64) -> Outcome {
         let full = max(fullAt, now)
         guard full - now <= tolerance else { return .empty(wait: full - now - tolerance) }

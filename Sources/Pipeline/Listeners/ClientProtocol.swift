@@ -1,4 +1,4 @@
-/// How a client speaks: the versions of HTTP and TLS, and whether it has shown a certificate.
+/// The client's protocols: the versions of HTTP and TLS, and whether it presented a certificate.
 package struct ClientProtocol: Sendable, Equatable {
     package enum HTTPVersion: Sendable, Equatable {
         case http10, http11, http2
@@ -24,9 +24,9 @@ package struct ClientProtocol: Sendable, Equatable {
     }
 
     package var http: HTTPVersion
-    /// Nil where no TLS is spoken.
+    /// Nil without TLS.
     package var tls: TLSVersion?
-    /// Whether the client has shown a certificate, which browsers do by themselves.
+    /// Whether the client presented a certificate, which browsers do automatically.
     package var hasCertificate: Bool
 
     package init(http: HTTPVersion = .http11, tls: TLSVersion? = nil, hasCertificate: Bool = false) {

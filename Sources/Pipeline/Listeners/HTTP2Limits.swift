@@ -2,12 +2,12 @@ package import NIOCore
 
 /// The limits for a client on one HTTP/2 connection.
 package struct HTTP2Limits: Sendable {
-    /// Open at once.
+    /// The maximum number of concurrent streams.
     package var streams: Int
-    /// Streams that the client resets, or brings the gateway to reset, within ``resetWindow``.
+    /// The maximum number of streams that the client resets, or makes the gateway reset, within ``resetWindow``.
     package var resets: Int
     package var resetWindow: TimeAmount
-    /// In a row, for one header block.
+    /// The maximum number of CONTINUATION frames for one header block.
     package var continuationFrames: Int
 
     package init(

@@ -4,10 +4,10 @@ package import HTTPTypes
 package enum BearerToken: Sendable {
     /// No `Authorization`, or one of another scheme.
     case none
-    /// `Bearer`, a blank and the token, as the field's value is unless it is spelt otherwise, and how many bytes come
-    /// before the token.
+    /// The field value in its normal spelling, `Bearer`, one space and the token, and the number of bytes before the
+    /// token.
     case value(String, prefix: Int)
-    /// Two of them: which one counts would be anybody's guess.
+    /// Two `Authorization` fields, which are ambiguous.
     case repeated
 
     package init(of request: HTTPRequest) {
@@ -23,7 +23,7 @@ package enum BearerToken: Sendable {
             self = .none
             return
         }
-        // A token that is remembered by this text has one: not one for each case and number of blanks.
+        // Verified tokens are cached by this text. Each has one spelling, not one for each case and number of blanks.
         guard prefix != Self.usual.utf8.count || !Self.isUsual(found.utf8.span) else {
             self = .value(found, prefix: prefix)
             return
@@ -34,18 +34,18 @@ package enum BearerToken: Sendable {
 
     private static let usual = "Bearer "
 
-    /// Whether a value whose scheme and blanks are as long as the usual ones has these themselves.
+    /// Whether a value whose scheme and blanks have the normal length has them in the normal spelling.
     private static func isUsual(_ value: borrowing Span<UInt8>) -> Bool {
         let usual = usual.utf8.span
         for index in usual.indices where value[index] != usual[index] { return false }
         return true
     }
 
-    /// The length of `Bearer` and the blanks behind it; the scheme's case does not matter (RFC 9110 §11.1).
+    /// The length of `Bearer` and the blanks after it; the scheme's case does not matter (RFC 9110 §11.1).
     ///
-    /// A tab is a blank as well: backends that split at white space find a token behind it, so it must be verified. So
-    /// may they behind a byte that is none of ASCII, such as Latin-1's own blank: that is taken for a part of the token,
-    /// which is refused. Before the scheme it makes the whole value a token, which is refused likewise.
+    /// A tab counts as a blank: backends that split at white space find a token after it, so it must be verified. They
+    /// may also find one after a non-ASCII byte, such as the no-break space of Latin-1. That byte counts as part of the
+    /// token, which is refused. Before the scheme it makes the whole value a token, which is also refused.
     private static func prefixLength(_ value: String) -> Int? {
         let (bytes, scheme) = (value.utf8.span, "bearer".utf8.span)
         var start = 0

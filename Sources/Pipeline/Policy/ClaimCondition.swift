@@ -3,9 +3,9 @@ internal import Encoding
 /// A condition on the value of one claim.
 package struct ClaimCondition: Sendable, Hashable {
     package enum Test: Sendable, Hashable {
-        /// It is there, and not null.
+        /// The claim exists and is not null.
         case present
-        /// It is one of these texts. Of a list, one element that is one of them is enough.
+        /// The claim is one of these texts. Of a list, one matching element is enough.
         case oneOf([String])
     }
 
@@ -28,8 +28,8 @@ package struct ClaimCondition: Sendable, Hashable {
         }
     }
 
-    /// Text is compared byte for byte, a number by its value where it is a whole one, a boolean by its JSON spelling.
-    /// Lists in lists and objects are no text.
+    /// Text is compared byte for byte, whole numbers by value, and booleans by their JSON spelling. Nested lists and
+    /// objects never match.
     private static func isText(_ text: String, _ value: JSON) -> Bool {
         switch value {
         case .string(let string): string.hasSameBytes(as: text)

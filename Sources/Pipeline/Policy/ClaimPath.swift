@@ -1,10 +1,10 @@
 internal import Encoding
 
-/// Where a claim is: the name of a member of the payload, and of members of members below it.
+/// The path of a claim: the name of a member of the payload, then the names of nested members.
 ///
-/// A list of names and not one text with separators, because names of claims hold dots, colons and slashes.
+/// A list of names instead of one text with separators, because names of claims contain dots, colons and slashes.
 package struct ClaimPath: Sendable, Hashable {
-    /// From the outside in, at least one.
+    /// The names from the outside in, at least one.
     package let names: [String]
 
     package init(_ names: [String]) {

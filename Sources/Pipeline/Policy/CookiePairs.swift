@@ -1,6 +1,6 @@
 package import HTTPTypes
 
-/// The cookies of a request (RFC 6265 §4.2.1), however many fields they are spread over.
+/// The cookies of a request (RFC 6265 §4.2.1), from all of its `Cookie` fields.
 package struct CookiePairs: Sendable {
     private let pairs: [ArraySlice<UInt8>]
 
@@ -21,7 +21,7 @@ package struct CookiePairs: Sendable {
         }
     }
 
-    /// The pairs of all other cookies, as they came.
+    /// The pairs of all other cookies, unchanged.
     func others(than name: String) -> [ArraySlice<UInt8>] {
         pairs.filter { !Self.isNamed($0, name) }
     }
@@ -31,7 +31,7 @@ package struct CookiePairs: Sendable {
     }
 }
 
-/// The subprotocols that a client offers for a WebSocket (RFC 6455 §11.3.4), however many fields they are spread over.
+/// The subprotocols that a client offers for a WebSocket (RFC 6455 §11.3.4), from all fields that list them.
 struct Subprotocols {
     private let names: [ArraySlice<UInt8>]
 
@@ -43,14 +43,14 @@ struct Subprotocols {
         self.names = names
     }
 
-    /// The subprotocol behind each occurrence of this name.
+    /// The subprotocol after each occurrence of this name.
     func tokens(behind name: String) -> [String] {
         zip(names, names.dropFirst()).compactMap { marker, token in
             marker.elementsEqual(name.utf8) ? String(decoding: token, as: UTF8.self) : nil
         }
     }
 
-    /// The names without this one and what stands behind it.
+    /// The subprotocols without this one and the one after it.
     func others(than name: String) -> [ArraySlice<UInt8>] {
         var others: [ArraySlice<UInt8>] = []
         var isBehindMarker = false

@@ -1,7 +1,7 @@
 internal import Encoding
 package import HTTPTypes
 
-/// Which web pages may call a route from a browser: CORS (Fetch standard, 3.2), answered by the gateway alone.
+/// The web pages that may call a route from a browser: CORS (Fetch standard, 3.2), answered by the gateway alone.
 package struct CrossOrigin: Sendable, Equatable {
     package enum Origins: Sendable, Equatable {
         /// Serialised origins such as `https://app.example`, compared byte for byte.
@@ -11,15 +11,15 @@ package struct CrossOrigin: Sendable, Equatable {
     }
 
     package var origins: Origins
-    /// The methods a page may use; nil: the route's own, and of a route that takes all of them ``usualMethods``.
+    /// The methods a page may use; nil: those of the route, or ``usualMethods`` if the route takes all methods.
     package var methods: Set<HTTPRequest.Method>?
     /// The request headers a page may set beyond the safelisted ones, in lower case.
     package var headers: Set<String>
     /// The response headers a page may read beyond the safelisted ones.
     package var exposedHeaders: [String]
-    /// Whether cookies and `Authorization` of the browser's own go along.
+    /// Whether pages may send the browser's own cookies and `Authorization` along.
     package var credentials: Bool
-    /// How long a browser may keep a preflight's answer, in seconds.
+    /// The time for which a browser may cache a preflight's response, in seconds.
     package var maximumAge: Int64
 
     package init(
@@ -36,14 +36,14 @@ package struct CrossOrigin: Sendable, Equatable {
 
     private static let usualMethods: Set<HTTPRequest.Method> = [.get, .head, .post, .put, .patch, .delete]
 
-    /// A browser's question before it sends the request itself.
+    /// A browser's preflight request.
     struct Preflight: Sendable, Equatable {
         package let origin: String
         package let method: HTTPRequest.Method
         /// In lower case.
         package let headers: [String]
 
-        /// Nil when the request is no preflight: OPTIONS with `Origin` and `Access-Control-Request-Method`, each once.
+        /// Nil if the request is not a preflight: OPTIONS with `Origin` and `Access-Control-Request-Method`, each once.
         package init?(_ request: HTTPRequest) {
             guard request.method == .options, let origin = Self.single(.origin, request),
                 let text = Self.single(.accessControlRequestMethod, request),
@@ -62,7 +62,7 @@ package struct CrossOrigin: Sendable, Equatable {
         }
     }
 
-    /// The fields that allow a preflight, or nil when its origin, method or one of its headers is not allowed.
+    /// The fields that allow a preflight; nil if its origin, method or one of its headers is not allowed.
     func allowing(_ preflight: Preflight) -> HTTPFields? {
         let methods = methods ?? Self.usualMethods
         guard allows(preflight.origin), methods.contains(preflight.method),
@@ -76,12 +76,12 @@ package struct CrossOrigin: Sendable, Equatable {
         return fields
     }
 
-    /// Adds to a response what lets the page read it, in place of whatever the backend says about it.
+    /// Replaces the backend's CORS fields of a response with those that let the page read it.
     package func apply(to fields: inout HTTPFields, for request: HTTPRequest) {
         fields.removeAll { $0.name.canonicalName.hasPrefix("access-control-") }
         let origins = request.headerFields[values: .origin]
         guard origins.count == 1, allows(origins[0]) else {
-            // A shared cache must not give this answer to a page that may read it, or the other way round.
+            // A shared cache must not give this response to a page that may read it, or the reverse.
             if self.origins != .any { fields.append(HTTPField(name: .vary, value: "Origin")) }
             return
         }
@@ -91,7 +91,8 @@ package struct CrossOrigin: Sendable, Equatable {
         }
     }
 
-    /// Whether the page that sends a request may call the route; what is no page's has no `Origin`.
+    /// Whether the page that sends a request may call the route. Requests that no page sends have no `Origin` and are
+    /// allowed.
     func allowsPage(of request: HTTPRequest) -> Bool {
         let origins = request.headerFields[values: .origin]
         return origins.isEmpty || origins.count == 1 && allows(origins[0])

@@ -1,11 +1,12 @@
 package import HTTPTypes
 
 extension Gate {
-    /// Lets a sign-in through that one of the gateway's endpoints has judged.
+    /// Permits forwarding a sign-in request that one of the gateway's endpoints has checked.
     ///
     /// - Parameters:
-    ///   - token: whose sign-in it is, as ``TokenVerifier`` has verified it; nil for one that goes on as nobody's.
-    /// - Throws: what becomes of a request whose identity can't be told to the backend.
+    ///   - token: the user's token, as ``TokenVerifier`` has verified it; nil if the request is forwarded without an
+    ///     identity.
+    /// - Throws: ``Refusal`` if the identity cannot be sent to the backend, or the path is invalid.
     package func permit(
         signIn request: HTTPRequest, routeIndex: Int, _ context: RequestContext, _ token: VerifiedToken?
     ) throws(Refusal) -> Permit {
@@ -26,7 +27,7 @@ extension Gate {
     private func identityLines(
         of token: VerifiedToken, _ rule: RouteRule, _ context: RequestContext
     ) throws(Refusal) -> [UInt8] {
-        // Nothing but a verifier makes a proof.
+        // Only a verifier makes a proof.
         guard token.proof != nil else { throw Refusal(.internalFailure, reason: .token(.badSignature)) }
         guard var lines = try? identity.lines(for: token) else {
             throw .tokenInvalid(reason: .request(.identityTooLarge))

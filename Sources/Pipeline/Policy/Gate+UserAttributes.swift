@@ -2,7 +2,7 @@ internal import Cryptography
 internal import Encoding
 internal import HTTPTypes
 
-/// The attributes of users, which are read once for each access token and cached with it.
+/// User attributes, which are read once for each access token and cached with it.
 extension Gate {
     enum Completion {
         case entry(TokenCache.Entry)
@@ -10,22 +10,22 @@ extension Gate {
         case refuse(Refusal)
     }
 
-    /// Whether a token's user has attributes that are still to be read.
+    /// Whether the attributes of a token's user must be read.
     func lacksAttributes(_ token: VerifiedToken) -> Bool {
         guard let userAttributes, token.tokenUse == .access else { return false }
         return token.issuerName.hasSameBytes(as: userAttributes.issuer)
     }
 
-    /// A token's entry with the attributes of its user.
+    /// Adds the user's attributes to a token's cache entry.
     ///
     /// - Parameters:
-    ///   - value: the field that the token came in, behind `prefix` bytes.
-    ///   - entry: lacks them.
+    ///   - value: the field value with the token after `prefix` bytes.
+    ///   - entry: the entry without the attributes.
     func complete(
         _ value: String, _ prefix: Int, _ entry: TokenCache.Entry, _ cache: TokenCache, _ context: RequestContext
     ) -> Completion {
         guard let rule = userAttributes else { return .entry(entry) }
-        // Cognito would refuse it, and not for what the token is.
+        // Cognito would refuse the token, although it is valid.
         guard entry.token.scopes.contains(where: { $0.hasSameBytes(as: UserAttributeRule.scope) }) else {
             return rule.failsOpen ? .entry(entry) : .refuse(Self.scopeMissing)
         }

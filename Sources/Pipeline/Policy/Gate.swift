@@ -3,20 +3,20 @@ package import HTTPTypes
 /// The gateway's decision about a request.
 package enum Decision: ~Copyable {
     case forward(Permit)
-    /// Answered by the gateway itself: the endpoint's number and the token, where it asks for one.
+    /// The gateway itself answers: the endpoint's number, and the token if the endpoint requires one.
     case endpoint(Int, routeIndex: Int, EndpointToken?)
-    /// A browser's question whether a page may do what it wants, answered by the gateway: 204 with these fields.
+    /// A CORS preflight, which the gateway answers: 204 with these fields.
     case preflight(HTTPFields, routeIndex: Int)
-    /// - Parameter routeIndex: nil when no route was found.
+    /// - Parameter routeIndex: nil if no route was found.
     case refuse(Refusal, routeIndex: Int?)
     case directCognito(DirectCognitoCall)
-    /// The token names a key that is not there: ask again when it has been looked for.
+    /// The token names a key that is not in the key set: decide again after looking it up.
     case needsKeys(issuerIndex: Int, keyID: String)
-    /// The token is new, and its user's attributes are to be read: ask again with them.
+    /// The token is new, and its user's attributes must be read: decide again with them.
     case needsAttributes(UserAttributeQuestion)
 }
 
-/// The connection's knowledge about a request besides its head.
+/// The properties of a request that are not in its head.
 package struct RequestContext {
     /// The address of the connection's peer.
     package var peer: String
@@ -24,17 +24,17 @@ package struct RequestContext {
     package var scheme: String
     package var requestID: String
     package var trace: TraceContext
-    /// Whether the trace begins here, so that the client's `tracestate` says nothing about it (Trace Context, §3.3).
+    /// Whether the trace begins here, so that the client's `tracestate` does not belong to it (Trace Context, §3.3).
     package var beginsTrace: Bool
     /// Seconds since 1970.
     package var now: Int64
-    /// Whether missing keys have been looked for already, so that what is still missing is unknown.
+    /// Whether missing keys have already been looked up, so that a key that is still missing is unknown.
     package var keysWereLookedUp: Bool
-    /// Whether a body is to come.
+    /// Whether a body follows.
     package var hasBody: Bool
     /// The key that signs assertions; nil if there are none.
     package var assertionKey: AssertionKey?
-    /// The attributes of the token's user; nil where nobody has asked for them.
+    /// The attributes of the token's user; nil if they have not been requested.
     package var userAttributes: UserAttributeAnswer?
 
     package init(
@@ -58,26 +58,25 @@ package struct RequestContext {
 /// Tokens verified on one event loop, each with its identity header lines.
 package typealias TokenCache = VerifiedTokenCache<[UInt8]>
 
-/// The pure part of a request's way: Cognito guard, route, policy, verification, identity.
+/// The pure part of request processing: Cognito guard, route, policy, verification, identity.
 ///
-/// A class that never changes: to copy a value of this many references, as each request would, takes a thousand
-/// instructions.
+/// An immutable class: copying a value with this many references for each request takes a thousand instructions.
 package final class Gate: Sendable {
     package let routes: RouteTable
     package let verifier: TokenVerifier
     private let cognito: CognitoGuard
-    /// For each route what its requests come under.
+    /// The rule of each route, by the route's index.
     package let rules: [RouteRule]
-    /// The different requirements of the routes, by the numbers under which cached tokens remember them.
+    /// The distinct requirements of the routes, by the numbers that cached tokens store.
     package let requirements: [Requirements]
     let identity: IdentityLines
     /// The assertion for backends, besides the identity headers; nil for none.
     let assertion: Assertion?
-    /// Whom assertions are for, by the numbers that cached tokens know them by.
+    /// The audiences of assertions, by the numbers that cached tokens store.
     package let audiences: [String]
-    /// The names of the headers that tell backends who calls.
+    /// The names of the headers that identify the caller to backends.
     package let identityNames: [HTTPField.Name]
-    /// Nil where no attributes of users are read.
+    /// Nil if no user attributes are read.
     package let userAttributes: UserAttributeRule?
 
     package init(
@@ -108,8 +107,8 @@ package final class Gate: Sendable {
     /// Decides about a request.
     ///
     /// - Parameters:
-    ///   - cache: the event loop's own.
-    ///   - keySets: the issuers' present key sets, in the verifier's order.
+    ///   - cache: the token cache of the event loop.
+    ///   - keySets: the issuers' current key sets, in the verifier's order.
     package func decide(
         _ request: HTTPRequest, _ context: RequestContext, cache: TokenCache, keySets: [KeySet?]
     ) -> Decision {
@@ -142,7 +141,7 @@ package final class Gate: Sendable {
         }
     }
 
-    /// An extended CONNECT stands for the GET that opens the same over HTTP/1.1 (RFC 8441 §5).
+    /// An extended CONNECT is routed like the GET that opens the same protocol over HTTP/1.1 (RFC 8441 §5).
     private static func routedMethod(of request: HTTPRequest) -> HTTPRequest.Method {
         request.extendedConnectProtocol != nil && request.method == .connect ? .get : request.method
     }
@@ -200,7 +199,7 @@ package final class Gate: Sendable {
         case needsKeys(issuerIndex: Int, keyID: String)
     }
 
-    /// The cache is asked with the whole field value: its constant front costs nothing and saves a copy.
+    /// The cache's key is the whole field value: its constant prefix costs nothing and saves a copy.
     private func verify(
         _ value: String, _ prefix: Int, _ acceptance: TokenAcceptance, _ context: RequestContext,
         _ cache: TokenCache, _ keySets: [KeySet?]
@@ -208,7 +207,7 @@ package final class Gate: Sendable {
         let keys = { (issuerIndex: Int) in keySets[issuerIndex] }
         switch cache.lookup(value, accepting: acceptance, keys: keys, now: context.now) {
         case .hit(let entry): return .entry(entry)
-        // Verified for another issuer of the same `iss`: one that is accepted here may take it too.
+        // Verified for another issuer with the same `iss`: an issuer that is accepted here may also verify it.
         case .miss, .rejected(.issuerNotAccepted): break
         case .rejected(let reason): return .refuse(Self.refusal(reason))
         case .revoked(let token): return .revoked(token)
@@ -246,7 +245,7 @@ package final class Gate: Sendable {
             else { return .refuse(Self.refusal(.badSignature)) }
             return .entry(entry)
         } catch {
-            // A user that cannot be named to the backend in full is not named at all.
+            // An identity that cannot be sent to the backend in full is not sent at all.
             return .refuse(.tokenInvalid(reason: .request(.identityTooLarge)))
         }
     }
@@ -300,9 +299,9 @@ package final class Gate: Sendable {
         }
     }
 
-    /// The lines that every request gets.
+    /// The header lines that every request gets.
     ///
-    /// - Parameter room: for how many bytes more there will be.
+    /// - Parameter room: the number of further bytes to reserve.
     func forwardedLines(_ request: HTTPRequest, _ context: RequestContext, reserving room: Int = 0) -> [UInt8] {
         var lines: [UInt8] = []
         lines.reserveCapacity(320 + room)
@@ -313,8 +312,8 @@ package final class Gate: Sendable {
         return lines
     }
 
-    /// All lines, and which of them are the caller's identity. Nil when the backend is to get an assertion and there is
-    /// none.
+    /// All header lines, and the range of the caller's identity among them. Nil if the backend must get an assertion
+    /// and it cannot be signed.
     private func lines(
         _ request: HTTPRequest, _ rule: RouteRule, _ context: RequestContext, _ entry: TokenCache.Entry?
     ) -> (lines: [UInt8], identity: Range<Int>)? {

@@ -1,29 +1,29 @@
 package import HTTPTypes
 
-/// The right to send one request to one backend, and what exactly is sent. Only ``Gate`` makes one.
+/// The permission to send one request to one backend, and exactly what is sent. Only ``Gate`` makes one.
 ///
 /// It cannot be copied: one decision, one request.
 package struct Permit: ~Copyable {
-    /// Method, authority and the client's fields; ``passes(_:)`` says which of them go on.
+    /// Method, authority and the client's fields; ``passes(_:)`` says which of the fields are forwarded.
     package let request: HTTPRequest
-    /// Path and query, byte for byte as they were authorised, after the route's own change of their prefix.
+    /// Path and query, byte for byte as authorised, after the route's rewrite of their prefix.
     package let target: String
     /// The route's position in the table.
     package let routeIndex: Int
     /// Complete header lines that the gateway adds: forwarding, tracing, identity.
     package let lines: [UInt8]
-    /// Where among them the caller's identity is.
+    /// The range of the caller's identity in ``lines``.
     private let identity: Range<Int>
     /// The caller's `sub`; nil if no token was verified.
     package let subject: String?
     /// Whether the backend may turn the request into a WebSocket.
     package let webSocket: WebSocketGrant?
-    /// The same. To ask for it copies nothing.
+    /// Whether ``webSocket`` is set. Reading this copies nothing.
     package let isWebSocket: Bool
     private let rule: RouteRule
     private let connectionOptions: [String]
     private let dropsAuthorization: Bool
-    /// Fields whose place is taken by ``lines``, or by nothing.
+    /// The client's fields that ``lines`` replaces, or that are removed.
     private let replaced: [HTTPField.Name]
 
     fileprivate init(
@@ -44,31 +44,32 @@ package struct Permit: ~Copyable {
         self.replaced = replaced
     }
 
-    /// Whether a field of the client's reaches the backend. Framing fields never do: they are written anew.
+    /// Whether a field of the client reaches the backend. Framing fields never do: the gateway writes its own.
     package func passes(_ field: HTTPField) -> Bool {
         if field.name == .contentLength { return false }
-        // Written anew as well, being the gateway's own over HTTP/2.
+        // The gateway writes this one too: over HTTP/2 the key is its own.
         if isWebSocket, field.name == .secWebSocketKey { return false }
         if dropsAuthorization, field.name == .authorization { return false }
         if !replaced.isEmpty, replaced.contains(field.name) { return false }
         return rule.inbound.passes(field, connectionOptions: connectionOptions)
     }
 
-    /// The caller's identity, as the backend gets it; empty if no token was verified.
+    /// The caller's identity, as sent to the backend; empty if no token was verified.
     package var identityFields: HTTPFields {
         var fields: HTTPFields = [:]
         for line in lines[identity].split(separator: UInt8(ascii: "\n")) {
             guard let colon = line.firstIndex(of: UInt8(ascii: ":")),
                 let name = HTTPField.Name(String(decoding: line[..<colon], as: UTF8.self))
             else { continue }
-            // Behind the colon a space, and CR at the end.
+            // The colon is followed by a space, and the line ends with CR.
             fields.append(HTTPField(name: name, lenientValue: line[colon...].dropFirst(2).dropLast()))
         }
         return fields
     }
 
-    /// Whether a backend that gets the fields that do not pass all the same may take another path, host or method from
-    /// one, may skip its checks for one, or may read one as a header of the gateway's that is spelt otherwise (``HeaderNames/normalised(_:)``).
+    /// Whether the fields that do not pass are dangerous if they are forwarded nevertheless. The backend may take
+    /// another path, host or method from one, skip its checks because of one, or read one as a header of the gateway in
+    /// another spelling (``HeaderNames/normalised(_:)``).
     package var isOverridden: Bool {
         request.headerFields.contains { field in
             guard !passes(field) else { return false }
@@ -76,7 +77,7 @@ package struct Permit: ~Copyable {
             guard name.utf8.allSatisfy(HeaderNames.isPlain) else { return true }
             return switch TrustedHeader.named(name)?.meaning {
             case .path, .host, .method: true
-            // Envoy itself adds its own to what it asks.
+            // Envoy adds fields of its own to the authorization request.
             case .internalRedirect: !["x-envoy-", "x-istio-"].contains { name.utf8.starts(with: $0.utf8) }
             case .scheme, .clientAddress, .identity, nil: false
             }
@@ -85,7 +86,7 @@ package struct Permit: ~Copyable {
 }
 
 extension Gate {
-    /// The one place that makes permits: for a route of the gate's own, under that route's rule.
+    /// Makes a permit for one of the gate's routes, under that route's rule. No other code makes permits.
     func permit(
         _ request: HTTPRequest, _ context: RequestContext, target: String, routeIndex: Int, lines: [UInt8],
         identity: Range<Int> = 0..<0, subject: String?, dropsAuthorization: Bool, replaced: [HTTPField.Name] = [],

@@ -1,9 +1,10 @@
-/// A number for each of a gate's different requirements, by which cached tokens remember those they have met.
+/// The numbers of a gate's distinct requirements. Cached tokens store the numbers of the requirements that they have
+/// met.
 struct RequirementNumbers {
     private(set) var all: [Requirements] = []
     private var numbers: [Requirements: Int] = [:]
 
-    /// Routes that require the same have the same number.
+    /// Routes with equal requirements have the same number.
     mutating func number(of requirements: Requirements) -> Int {
         if let known = numbers[requirements] { return known }
         numbers[requirements] = all.count

@@ -2,16 +2,16 @@ internal import Encoding
 
 /// A route's configured requirements of a verified token. All of them must hold.
 package struct Requirements: Sendable, Hashable {
-    /// All of these scopes, and one of those where there are any.
+    /// All of these scopes are required, and one of ``anyScope`` unless it is empty.
     package var allScopes: [String]
     package var anyScope: [String]
-    /// The same of the user's groups.
+    /// The same for the user's groups.
     package var allGroups: [String]
     package var anyGroup: [String]
     package var claims: [ClaimCondition]
-    /// `email_verified` is true.
+    /// Whether `email_verified` must be true.
     package var emailVerified: Bool
-    /// The most seconds since the user showed who they are: `auth_time` (OpenID Connect Core §2).
+    /// The maximum time since the user authenticated, in seconds: `auth_time` (OpenID Connect Core §2).
     package var maximumAge: Int64?
 
     package init(
@@ -27,7 +27,7 @@ package struct Requirements: Sendable, Hashable {
         self.maximumAge = maximumAge
     }
 
-    /// Why a token is not enough, as far as that is the same at any time and for any path; nil when it is enough.
+    /// The unmet requirement of a token, among those that depend on neither time nor path; nil if all of these are met.
     package func lastingDenial(of token: VerifiedToken) -> PolicyDenial? {
         guard Self.holds(all: allScopes, any: anyScope, in: token.scopes) else { return .insufficientScope }
         guard Self.holds(all: allGroups, any: anyGroup, in: token.groups) else { return .groupMissing }
@@ -36,8 +36,8 @@ package struct Requirements: Sendable, Hashable {
         return nil
     }
 
-    /// Whether the user has shown lately enough who they are. Without an `auth_time`, or with one after the token was
-    /// made, nobody knows.
+    /// Whether the user authenticated recently enough. False without an `auth_time`, or if it is later than both `now`
+    /// and the token's `iat`.
     package func isRecent(_ token: VerifiedToken, now: Int64) -> Bool {
         guard let maximumAge else { return true }
         guard let time = token.claims["auth_time"]?.numberValue?.numericDate,
@@ -52,13 +52,13 @@ package struct Requirements: Sendable, Hashable {
     }
 }
 
-/// Why a verified token is not enough for a route. The raw values are for logs and metrics.
+/// The reason that a verified token does not satisfy a route. The raw values are for logs and metrics.
 package enum PolicyDenial: String, Sendable, CaseIterable {
     case insufficientScope = "insufficient-scope"
     case groupMissing = "group-missing"
     case claimMismatch = "claim-mismatch"
     case emailNotVerified = "email-not-verified"
-    /// The path names another subject, or can be read as if it did.
+    /// The path names another subject, or can be read so.
     case subjectMismatch = "subject-mismatch"
     case authenticationTooOld = "authentication-too-old"
 }

@@ -1,16 +1,16 @@
 internal import HTTPTypes
 
-/// A route's requirements, compiled: what is asked at each of its requests, and the answers to those that fall short.
+/// A route's requirements, compiled: the checks of each request, and the refusals if they are not met.
 struct RouteRequirement: Sendable {
     private let requirements: Requirements
     private let number: Int
-    /// Which segment of the path must be the token's subject.
+    /// The position of the path segment that must be the token's subject; nil for none.
     private let subjectSegment: Int?
-    /// Whether the backend takes subjects that differ in case alone for one.
+    /// Whether the backend treats subjects that differ only in case as the same.
     private let ignoresCase: Bool
     private let challenges: Challenges
 
-    /// Nil for a route that requires nothing.
+    /// Nil if the route requires nothing.
     init?(_ route: Route, numbers: inout RequirementNumbers) {
         let segment = route.pattern.subjectSegment
         guard route.requirements != nil || segment != nil else { return nil }
@@ -21,9 +21,9 @@ struct RouteRequirement: Sendable {
         challenges = Challenges(requirements)
     }
 
-    /// Why a request with this token is refused; nil when it may pass.
+    /// The refusal of a request with this token; nil if it may pass.
     ///
-    /// Requirements that a token has met are remembered in its cache entry. Time and path are checked each time.
+    /// The requirements that a token has met are stored in its cache entry. Time and path are checked at each request.
     func refusal(of entry: TokenCache.Entry, path: borrowing RequestPath, now: Int64) -> Refusal? {
         denial(of: entry, path: path, now: now).map(challenges.refusal)
     }

@@ -1,35 +1,36 @@
 package import HTTPTypes
 
-/// The gate's view of a route at each request. A class, so that it costs one reference count and not a copy of all its
-/// parts.
+/// A route in the form that the gate uses for each request. A class, so that passing it costs one reference count
+/// instead of a copy of all its parts.
 package final class RouteRule: Sendable {
     package let name: String
     package let destination: Destination
-    /// The changes to requests and responses on their way; nil for none.
+    /// The changes to requests and responses; nil for none.
     package let treatment: RouteTreatment?
-    /// Which web pages may call it; nil leaves that to the backend.
+    /// The web pages that may call it; nil leaves that to the backend.
     package let crossOrigin: CrossOrigin?
-    /// Whether a response's fields may differ from the backend's by more than the gateway's own.
+    /// Whether the fields of a response may differ from the backend's by more than the gateway's own.
     package let changesResponses: Bool
-    /// Whether its refusals say `"success": false`.
+    /// Whether its refusals include `"success": false`.
     package let deniesSuccess: Bool
-    /// Whether its requests may become WebSockets; nil: they may not.
+    /// The settings for requests that become WebSockets; nil if they may not.
     let webSocket: WebSocketPolicy?
-    /// From where it may be called; nil for everywhere.
+    /// The networks from which it may be called; nil for all.
     let networks: RouteNetworks?
     let access: Access
-    /// The endpoint that learns of tokens that count no more; nil where they are refused.
+    /// The endpoint that receives expired or revoked tokens; nil if they are refused.
     let endpointOfEndedTokens: Int?
     let acceptance: TokenAcceptance
-    /// Where its tokens may come from besides `Authorization`; nil for nowhere.
+    /// The sources of its tokens besides `Authorization`; nil for none.
     let tokenSources: TokenSources?
     /// The requirements of a verified token; nil for none.
     let requirement: RouteRequirement?
-    /// Whether `Authorization` is passed on after it was verified.
+    /// Whether `Authorization` is forwarded after verification.
     let forwardToken: Bool
-    /// A field that the route sets or removes is removed in every spelling.
+    /// The filter of the client's fields. It removes a field that the route sets or removes in every spelling.
     let inbound: InboundFields
-    /// Whom its backend's assertions are for, and the number of that among the gate's; nil where there are none.
+    /// The audience of its backend's assertions, with its number among the gate's audiences; nil if there are no
+    /// assertions.
     let audience: (number: Int, text: String)?
 
     /// - Parameter identityHeaders: names of headers that the gateway sets, inside the namespace or not.
@@ -63,7 +64,7 @@ package final class RouteRule: Sendable {
             letThrough: route.letThrough)
     }
 
-    /// A backend's trailers as a client that asked for them gets them; nil where nothing is left.
+    /// The trailers of a backend's response for a client that asked for them; nil if none remain.
     package func trailersForClient(_ fields: HTTPFields) -> HTTPFields? {
         TrailerFields.forClient(fields, inbound: inbound, rules: treatment?.responseHeaders)
     }

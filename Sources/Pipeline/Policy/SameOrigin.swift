@@ -1,8 +1,8 @@
 internal import Encoding
 internal import HTTPTypes
 
-/// Whether a request that a browser adds its cookies to was made by a page that may make it, and not by another one in
-/// the user's name (CSRF).
+/// Protection against CSRF: whether a request that a browser adds cookies to comes from a page that may send it, and
+/// not from another page in the user's name.
 struct SameOrigin {
     private let request: HTTPRequest
     private let scheme: String
@@ -10,8 +10,8 @@ struct SameOrigin {
     private static let secFetchSite = HTTPField.Name("Sec-Fetch-Site")
 
     /// - Parameters:
-    ///   - scheme: the one the request came by.
-    ///   - crossOrigin: which other pages may call the route with the browser's cookies.
+    ///   - scheme: the scheme of the request.
+    ///   - crossOrigin: the other pages that may call the route with the browser's cookies.
     init(_ request: HTTPRequest, scheme: String, _ crossOrigin: CrossOrigin?) {
         self.request = request
         self.scheme = scheme
@@ -32,7 +32,7 @@ struct SameOrigin {
         return request.method == .get || request.method == .head || request.method == .options
     }
 
-    /// By the browser's own word (Fetch Metadata, 2.3), or by `Origin` where it gives none.
+    /// From the browser's Fetch Metadata (2.3), or from `Origin` if the browser sends none.
     private var isSameOrigin: Bool {
         let sites = Self.secFetchSite.map { request.headerFields[values: $0] } ?? []
         guard sites.isEmpty else { return sites.count == 1 && sites[0].hasSameBytes(as: "same-origin") }
@@ -50,7 +50,7 @@ struct SameOrigin {
         return origins.count == 1 ? origins[0] : nil
     }
 
-    /// As browsers serialise it: without the scheme's usual port (RFC 6454 §6.2).
+    /// The origin as browsers serialise it: without the scheme's default port (RFC 6454 §6.2).
     private static func origin(_ scheme: String, _ authority: String) -> String {
         let usualPort = scheme == "https" ? ":443" : ":80"
         let authority = authority.lowercased()

@@ -1,11 +1,11 @@
 internal import HTTPTypes
 
-/// Where a route takes its token from, besides `Authorization`. Never from the query, which ends up in logs.
+/// The sources of a route's token besides `Authorization`. The query is never one, because it ends up in logs.
 package struct TokenSources: Sendable, Equatable {
     /// The name of a cookie whose value is the token.
     package var cookie: String?
-    /// The WebSocket subprotocol behind which a client names its token as if it were one as well, since a page's script
-    /// can set no header: `Sec-WebSocket-Protocol: bearer, TOKEN`.
+    /// The WebSocket subprotocol after which a client lists its token as another subprotocol, because a page's script
+    /// cannot set headers: `Sec-WebSocket-Protocol: bearer, TOKEN`.
     package var webSocketProtocol: String?
 
     package init(cookie: String? = nil, webSocketProtocol: String? = nil) {
@@ -19,9 +19,9 @@ package struct TokenSources: Sendable, Equatable {
         var lines: [UInt8] = []
     }
 
-    /// The token's cookie, or the token among the subprotocols, taken out; whatever else they hold goes on.
+    /// Removes the token's cookie, and the token from the subprotocols. The rest of these fields is forwarded.
     ///
-    /// - Parameter keepsCookie: the token came from it, and the route forwards tokens.
+    /// - Parameter keepsCookie: whether the token came from the cookie and the route forwards tokens.
     func replacement(in request: HTTPRequest, keepsCookie: Bool, inbound: InboundFields) -> Replacement {
         var replacement = Replacement()
         if let cookie, !keepsCookie {
@@ -38,7 +38,7 @@ package struct TokenSources: Sendable, Equatable {
 }
 
 extension TokenSources.Replacement {
-    /// A route's own rules may have taken the field away, or set it to something else.
+    /// Replaces a field. If the route's own rules remove or set the field, the client's is only removed.
     fileprivate mutating func replace(
         _ field: HTTPField, _ name: String, _ value: [UInt8], _ inbound: InboundFields
     ) {
@@ -50,7 +50,7 @@ extension TokenSources.Replacement {
     }
 }
 
-/// The token that a request shows a route.
+/// The token that a request presents to a route.
 enum PresentedToken {
     enum Source {
         case authorization, cookie, webSocketProtocol
@@ -63,8 +63,8 @@ enum PresentedToken {
 }
 
 extension RouteRule {
-    /// Finds the token where the route takes it from. A token that the client chose to send with this request, in
-    /// `Authorization` or a subprotocol, takes precedence over a cookie, which browsers send by themselves.
+    /// Finds the token among the route's sources. A token that the client chose to send with this request, in
+    /// `Authorization` or a subprotocol, takes precedence over a cookie, which browsers send automatically.
     func presentedToken(of request: HTTPRequest, scheme: String) -> PresentedToken {
         var authorization = PresentedToken.none
         switch BearerToken(of: request) {
@@ -74,7 +74,7 @@ extension RouteRule {
         }
         guard let tokenSources else { return authorization }
         let presented = presentedToken(of: request, authorization, from: tokenSources, scheme: scheme)
-        // `Bearer TOKEN` is what a verified token is remembered by where it comes in `Authorization`.
+        // Tokens from `Authorization` are cached by the text `Bearer TOKEN`, which no other source may contain.
         if case .value(let value, prefix: 0, _) = presented, value.utf8.contains(UInt8(ascii: " ")) {
             return .refused(.tokenInvalid(reason: .token(.malformedToken)))
         }
@@ -95,7 +95,7 @@ extension RouteRule {
         guard case .none = chosen, let name = sources.cookie else { return chosen }
         let values = CookiePairs(of: request).values(of: name)
         guard values.count < 2 else { return .refused(Self.repeated) }
-        // A cookie that was emptied to end a session counts as none.
+        // A cookie emptied to end a session counts as missing.
         guard let value = values.first, !value.isEmpty else { return .none }
         guard SameOrigin(request, scheme: scheme, crossOrigin).mayUseCookie else {
             return .refused(Refusal(.accessDenied, reason: .request(.crossSiteRequest)))

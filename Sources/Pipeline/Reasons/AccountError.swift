@@ -1,5 +1,5 @@
-/// Why the gateway itself, and not Cognito or Apple, refuses an account call or a call of its sessions. The raw values
-/// are reason codes.
+/// The reason that the gateway itself, and not Cognito or Apple, refuses an account call or a session call. The raw
+/// values are reason codes.
 package enum AccountError: String, Sendable, CaseIterable {
     case malformedJSON = "malformed-json"
     case contentType = "content-type"

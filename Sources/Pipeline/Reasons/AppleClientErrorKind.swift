@@ -1,10 +1,10 @@
-/// The kinds of errors of calls of Apple's token endpoint. The raw values are reason codes.
+/// The kinds of errors of Apple's token endpoint. The raw values are reason codes.
 package enum AppleClientErrorKind: String, Sendable, CaseIterable {
-    /// The code or refresh token counts no more, or never did.
+    /// The code or refresh token is no longer valid, or never was.
     case invalidGrant = "apple-invalid-grant"
-    /// Apple does not take the gateway for what it says to be: its key, team, or an app's id is not right.
+    /// Apple does not recognise the gateway as the client: its key, its team or an app's ID is wrong.
     case misconfigured = "apple-client-refused"
-    /// It finds something else wrong with the call.
+    /// Apple refuses the call for another reason.
     case refused = "apple-call-refused"
     case unavailable = "apple-unavailable"
 }

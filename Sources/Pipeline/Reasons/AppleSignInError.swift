@@ -1,21 +1,21 @@
-/// Why Sign in with Apple is refused for what was shown, beside what the verifier finds in any token. The raw values
-/// are for logs and metrics; a client is told the same of all of them.
+/// The reason that Sign in with Apple is refused, in addition to the verifier's reasons for any token. The raw values
+/// are for logs and metrics; clients get the same response for all.
 package enum AppleSignInError: String, Error, Sendable, CaseIterable {
-    /// The identity token was made for no nonce.
+    /// The identity token has no nonce.
     case nonceMissing = "nonce-missing"
-    /// It was made for another nonce than the one shown.
+    /// The identity token has another nonce than the one presented.
     case nonceMismatch = "nonce-mismatch"
-    /// The nonce is none of this gateway's where it has to be.
+    /// The nonce is not from this gateway, although it must be.
     case nonceUnknown = "nonce-unknown"
     case nonceExpired = "nonce-expired"
     case nonceReused = "nonce-reused"
     case identityTokenReused = "identity-token-replayed"
-    /// It was issued too long ago, or does not say when.
+    /// It was issued too long ago, or has no issue time.
     case identityTokenTooOld = "identity-token-too-old"
     case issuedInFuture = "issued-in-future"
-    /// It was issued beside another authorization code.
+    /// It was issued with another authorization code.
     case authorizationCodeMismatch = "authorization-code-mismatch"
     case userIdentifierMismatch = "user-identifier-mismatch"
-    /// A notification that is none, or too old to be told from one that comes again.
+    /// The message is not a valid notification, or is too old to detect whether it is a replay.
     case notificationInvalid = "notification-invalid"
 }

@@ -1,9 +1,9 @@
 package import HTTP1
 
-/// Why a request was refused, or did not reach its end: for logs, metrics and decisions, never for clients.
+/// The reason that a request was refused or did not complete: for logs, metrics and decisions, never for clients.
 ///
 /// The list is closed: the label of the metric `gatehouse_denials_total`, and `gatehouse reference` with the
-/// documentation that is made of it, have ``codes`` and no other.
+/// documentation generated from it, have exactly ``codes``.
 package enum Reason: Hashable, Sendable, CaseIterable {
     case request(RequestFault)
     case http1(HTTP1Fault)
@@ -32,7 +32,7 @@ package enum Reason: Hashable, Sendable, CaseIterable {
         + AppleSignInError.allCases.map { .apple($0) }
         + AppleClientErrorKind.allCases.map { .appleClient($0) }
 
-    /// The step or dependency that a reason is about, as `gatehouse reference` names it.
+    /// The step or dependency that a reason belongs to, as `gatehouse reference` names it.
     package enum Kind: String, Sendable {
         case request, http1, path, token, policy, upstream, account, limit, cognito, apple
         case webSocket = "websocket"
@@ -56,8 +56,8 @@ package enum Reason: Hashable, Sendable, CaseIterable {
         }
     }
 
-    /// The code in logs and metrics. Reasons of two kinds may share one, such as a disabled user of Cognito's and one
-    /// of the gateway's own.
+    /// The code in logs and metrics. Reasons of different kinds may share one, such as a user disabled in Cognito and
+    /// one disabled in the gateway.
     package var code: String {
         switch self {
         case .request(let reason): reason.rawValue
@@ -75,7 +75,7 @@ package enum Reason: Hashable, Sendable, CaseIterable {
         }
     }
 
-    /// Every code, once.
+    /// All codes, without duplicates.
     package static let codes: [String] = {
         var seen: Set<String> = []
         return allCases.map(\.code).filter { seen.insert($0).inserted }

@@ -1,5 +1,5 @@
-/// Why the gateway refuses a request, or a response did not reach its end, beside faults of messages, paths and tokens.
-/// The raw values are reason codes.
+/// The reason that the gateway refuses a request, or that a response did not complete, other than errors of messages,
+/// paths and tokens. The raw values are reason codes.
 package enum RequestFault: String, Sendable, CaseIterable {
     case tokenMissing = "token-missing"
     case repeatedAuthorization = "repeated-authorization"
@@ -33,6 +33,6 @@ package enum RequestFault: String, Sendable, CaseIterable {
     case endpointWithoutService = "endpoint-without-service"
     case routeWithoutUpstream = "route-without-upstream"
     case userSyncFailed = "user-sync-failed"
-    /// An operator's call names something that is no value of its kind.
+    /// A parameter of an operator's call has an invalid value.
     case invalidParameter = "invalid-parameter"
 }

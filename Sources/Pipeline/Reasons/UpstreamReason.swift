@@ -1,4 +1,4 @@
-/// Why a backend gave no complete response, without its details. The raw values are reason codes.
+/// The reason that a backend gave no complete response, without details. The raw values are reason codes.
 package enum UpstreamReason: String, Sendable, CaseIterable {
     case unreachable = "upstream-unreachable"
     case connectTimeout = "upstream-connect-timeout"

@@ -1,4 +1,4 @@
-/// The events of the audit log, by their names there and in the settings.
+/// The events of the audit log, by their names in the log and in the settings.
 package enum AuditEventKind: String, Sendable, CaseIterable {
     case signedIn = "signed_in"
     case signInFailed = "sign_in_failed"
@@ -9,7 +9,7 @@ package enum AuditEventKind: String, Sendable, CaseIterable {
     case passwordReset = "password_reset"
     case passwordChanged = "password_changed"
     case refreshed
-    /// An app has its newest token once more, because it showed the one before and nobody has used the newest.
+    /// An app received its newest token again, because it presented the previous one and the newest has not been used.
     case refreshGivenAgain = "refresh_given_again"
     case refreshReused = "refresh_reused"
     case lockedOut = "locked_out"
@@ -21,19 +21,19 @@ package enum AuditEventKind: String, Sendable, CaseIterable {
     case secondFactorsChanged = "second_factors_changed"
     case passkeyRegistered = "passkey_registered"
     case passkeyDeleted = "passkey_deleted"
-    /// An operator has ended sessions, or the user has ended others than the own.
+    /// An operator ended sessions, or a user ended sessions other than the current one.
     case sessionsEnded = "sessions_ended"
-    /// An operator has given a user another role, which ends their sessions.
+    /// An operator changed a user's role, which ends the user's sessions.
     case roleChanged = "role_changed"
-    /// An operator has locked a user out, or let them in again.
+    /// An operator disabled or enabled a user.
     case userDisabled = "user_disabled"
     case userEnabled = "user_enabled"
     /// An operator has reloaded the configuration.
     case configurationReloaded = "configuration_reloaded"
-    /// An operator has taken the gateway out of its load balancer, or in again.
+    /// An operator took the gateway out of its load balancer, or put it back.
     case gatewayDrained = "gateway_drained"
     case gatewayDrainEnded = "gateway_drain_ended"
-    /// The same with a server of an upstream.
+    /// The same for a server of an upstream.
     case serverDrained = "server_drained"
     case serverDrainEnded = "server_drain_ended"
     case logLevelChanged = "log_level_changed"

@@ -3,7 +3,7 @@ package import HTTPTypes
 
 /// Every refusal a client can get, with its status and stable name: the one map from error to response.
 ///
-/// The `rawValue` is the `error` key of the answer's JSON body.
+/// The `rawValue` is the `error` key of the response's JSON body.
 package enum GatewayError: String, Error, Sendable, CaseIterable {
     case badRequest = "BadRequestException"
     case notAuthorized = "NotAuthorizedException"
@@ -14,7 +14,7 @@ package enum GatewayError: String, Error, Sendable, CaseIterable {
     case userDisabled = "UserDisabledException"
     /// An administrator's temporary password was not used in time.
     case temporaryPasswordExpired = "TemporaryPasswordExpiredException"
-    /// One of the user pool's triggers said no; named as Cognito names it.
+    /// A trigger of the user pool rejected the request. The name is Cognito's.
     case rejectedByTrigger = "UserLambdaValidationException"
     case accessDenied = "AccessDeniedException"
     case forbidden = "ForbiddenException"
@@ -69,10 +69,10 @@ package enum GatewayError: String, Error, Sendable, CaseIterable {
         }
     }
 
-    /// The `statusCode` key of the answer's JSON body.
+    /// The `statusCode` key of the response's JSON body.
     package var statusCode: Int { status.code }
 
-    /// The message shown to the client unless a caller gives a better one. Safe to show; says nothing of the cause.
+    /// The message for the client unless the caller gives a better one. It reveals nothing about the cause.
     package var defaultMessage: String {
         switch self {
         case .badRequest: "The request is not valid HTTP or JSON."

@@ -9,7 +9,7 @@ extension Refusal {
         Refusal(.notAuthorized, headers: [.wwwAuthenticate: "Bearer"], reason: reason)
     }
 
-    /// 401 for a token that was sent and does not count (RFC 6750 §3.1).
+    /// 401 for a token that was sent and is not valid (RFC 6750 §3.1).
     /// - Parameter error: ``GatewayError/notAuthorized``, or ``GatewayError/tokenExpired`` or
     ///   ``GatewayError/tokenRefresh``, which let an app tell what to do next.
     package static func tokenInvalid(
@@ -38,9 +38,9 @@ extension Refusal {
         Refusal(error, message: message, headers: [.wwwAuthenticate: "Bearer"], reason: reason)
     }
 
-    /// 403 for a token without a scope that is needed (RFC 6750 §3).
+    /// 403 for a token without a required scope (RFC 6750 §3).
     ///
-    /// - Parameter scope: those that are needed, with spaces between them; no scope has a quote or a backslash in it.
+    /// - Parameter scope: the required scopes, separated by spaces. No scope contains a quote or a backslash.
     package static func scopeMissing(_ scope: String, reason: Reason) -> Refusal {
         Refusal(
             .accessDenied, headers: [.wwwAuthenticate: "Bearer error=\"insufficient_scope\", scope=\"\(scope)\""],
@@ -69,7 +69,7 @@ extension Refusal {
         Refusal(fault.error, reason: .path(fault))
     }
 
-    /// 503: the list of revocations is too old to tell whether a token counts.
+    /// 503: the list of revocations is too old to decide whether a token is valid.
     package static let revocationsUnavailable = retryLater(
         .serviceUnavailable, after: 5, reason: .request(.revocationsUnavailable))
 
@@ -78,12 +78,12 @@ extension Refusal {
 
     /// 429: the route has been called too often.
     ///
-    /// - Parameter seconds: until there is room again.
+    /// - Parameter seconds: the time until calls are accepted again.
     package static func rateLimited(after seconds: Int) -> Refusal {
         retryLater(.tooManyRequests, after: seconds, reason: .request(.rateLimited))
     }
 
-    /// 429 or 503 with the whole seconds after which it may be tried again, at least one (RFC 9110 §10.2.3).
+    /// 429 or 503 with the whole seconds until the next attempt, at least one (RFC 9110 §10.2.3).
     package static func retryLater(
         _ error: GatewayError, after seconds: Int, message: String? = nil, reason: Reason
     ) -> Refusal {

@@ -1,18 +1,19 @@
 package import Encoding
 package import HTTPTypes
 
-/// A request the gateway answers itself with an error: the one form of every refusal.
+/// An error response of the gateway itself: the one form of every refusal.
 package struct Refusal: Error, Sendable {
     package var error: GatewayError
     /// The message for the client.
     package var message: String
-    /// Further fields of the response, beside those of every refusal: `WWW-Authenticate`, `Allow`, `Retry-After`.
+    /// Further fields of the response, in addition to those of every refusal: `WWW-Authenticate`, `Allow`,
+    /// `Retry-After`.
     package var headers: HTTPFields
-    /// With 422: each faulty field of the request body and what is wrong with it.
+    /// For 422: each invalid field of the request body and its error.
     package var fields: [ExactText: String]
-    /// For the log, the metrics, and decisions about what was refused; never sent.
+    /// For the log, the metrics, and decisions about the refused request; never sent.
     package var reason: Reason
-    /// Whether the answer also says `"success": false`, as clients of the sessions' endpoints expect it.
+    /// Whether the response also has `"success": false`, as clients of the session endpoints expect.
     package var deniesSuccess = false
 
     /// - Parameter message: nil for the error's own message.
@@ -30,9 +31,9 @@ package struct Refusal: Error, Sendable {
         self.reason = reason
     }
 
-    /// The complete head of the answer, without framing: `Content-Length` is the writer's.
+    /// The complete head of the response, without framing: the writer adds `Content-Length`.
     ///
-    /// A 401 always has a challenge (RFC 9110 §15.5.2), and 429 and 503 always say when to come back.
+    /// A 401 always has a challenge (RFC 9110 §15.5.2), and 429 and 503 always have `Retry-After`.
     package var response: HTTPResponse {
         var fields = headers
         fields[.contentType] = "application/json"
@@ -46,7 +47,7 @@ package struct Refusal: Error, Sendable {
         return HTTPResponse(status: error.status, headerFields: fields)
     }
 
-    /// The answer's JSON: `error`, `message`, `statusCode`, `requestId` and, where there are any, `fields` by name.
+    /// The response's JSON: `error`, `message`, `statusCode`, `requestId` and, unless empty, `fields` by name.
     package func body(requestID: String) -> [UInt8] {
         var body: JSONObject = [
             "error": .string(error.rawValue),

@@ -3,20 +3,20 @@ package import HTTPTypes
 
 /// Decides whether the body of a backend's response is compressed on its way to the client, on routes that want it.
 ///
-/// A compressed body's length tells something of what is in it. Whoever can put text of their own beside a secret, and
-/// make the holder of the credentials ask again and again, finds the secret out by lengths (BREACH, 2013). So nothing is
-/// compressed for a request with credentials that browsers send by themselves, which another site's page can make them
-/// do; nor is a response that sets a cookie.
+/// The length of a compressed body reveals something about its content. An attacker who can place text beside a secret,
+/// and make the holder of the credentials repeat the request, finds the secret from the lengths (BREACH, 2013).
+/// Responses to requests with credentials that browsers send automatically, which another site's page can trigger, are
+/// therefore not compressed; nor is a response that sets a cookie.
 package enum ResponseCompression {
-    /// Bodies with fewer bytes are left alone: they fit in a packet or two as they are.
+    /// The minimum length in bytes. Shorter bodies fit in a packet or two uncompressed.
     static let leastLength = 1024
 
-    /// Whether the backend's response may be compressed for some client, or says that one is valid still that was.
+    /// Whether the response may be compressed for some client, or is a 304 for one that may have been compressed.
     package static func isCompressible(_ head: HTTPResponse) -> Bool {
         let fields = head.headerFields
         guard head.status != .notModified else { return true }
         switch head.status.code {
-        // Without a body, or a part of one.
+        // Responses without a body, or with a part of one.
         case ..<200, 204, 205, 206: return false
         default: break
         }
@@ -32,14 +32,14 @@ package enum ResponseCompression {
         return types.count == 1 && isText(types[0])
     }
 
-    /// Prepares the head of a response that the client is about to get.
+    /// Prepares the head of a response for the client.
     ///
     /// - Parameters:
-    ///   - request: as the client sent it.
-    ///   - spoken: how it did.
-    /// - Returns: whether it is one of a body in gzip now.
+    ///   - request: the request as the client sent it.
+    ///   - clientProtocol: the client's protocol.
+    /// - Returns: whether the head now announces a body in gzip.
     package static func begin(
-        _ head: inout HTTPResponse, for request: HTTPRequest, by spoken: ClientProtocol
+        _ head: inout HTTPResponse, for request: HTTPRequest, by clientProtocol: ClientProtocol
     ) -> Bool {
         guard isCompressible(head) else { return false }
         head.headerFields.addVary("Accept-Encoding")
@@ -47,18 +47,20 @@ package enum ResponseCompression {
             revalidate(&head.headerFields, for: request.headerFields)
             return false
         }
-        guard !spoken.hasCertificate, !hasAmbientCredentials(request.headerFields), takesGzip(request.headerFields)
+        guard !clientProtocol.hasCertificate, !hasAmbientCredentials(request.headerFields),
+            takesGzip(request.headerFields)
         else { return false }
         head.headerFields[.contentEncoding] = "gzip"
         head.headerFields[.contentLength] = nil
-        // Ranges are of the bytes that the backend has.
+        // Ranges refer to the backend's bytes.
         head.headerFields[.acceptRanges] = nil
-        // The bytes are others now, and mean the same (RFC 9110 §8.8.1).
+        // The bytes differ now but mean the same (RFC 9110 §8.8.1).
         if let tag = head.headerFields[.eTag], isStrong(tag) { head.headerFields[.eTag] = "W/\(tag)" }
         return true
     }
 
-    /// A cache with the weak tag of a compressed response takes no strong one for the same (RFC 9111 §4.3.4).
+    /// Weakens the tag of a 304 if the cache has the weak tag of a compressed response, which no strong one matches
+    /// (RFC 9111 §4.3.4).
     private static func revalidate(_ response: inout HTTPFields, for request: HTTPFields) {
         guard let tag = response[.eTag], isStrong(tag) else { return }
         let weak = "W/\(tag)"
@@ -69,19 +71,19 @@ package enum ResponseCompression {
 
     private static func isStrong(_ tag: String) -> Bool { tag.utf8.first == UInt8(ascii: "\"") }
 
-    /// The trailers of a body that was compressed; nil where none is left.
+    /// The trailers of a compressed body; nil if none remain.
     package static func trailers(_ fields: HTTPFields) -> HTTPFields? {
         let passed = fields.filter { !excluding.contains($0.name) }
         return passed.isEmpty ? nil : HTTPFields(passed)
     }
 
-    /// Set with the backend's bytes in mind, or with a secret.
+    /// Fields that refer to the backend's bytes, or that carry a secret.
     private static let excluding: Set<HTTPField.Name> = [
         .contentEncoding, .contentRange, .setCookie, .known("Content-MD5"), .known("Digest"), .known("Content-Digest"),
         .known("Repr-Digest"), .known("Signature"), .known("Signature-Input"),
     ]
 
-    /// Whether bodies of the media type are text. An event stream's events are short and must not wait.
+    /// Whether bodies of the media type are text. Event streams are not: their events are short and must not wait.
     private static func isText(_ value: String) -> Bool {
         let type = Array(value.utf8).prefix { $0 != UInt8(ascii: ";") }.withoutOuterBlanks.map(asciiLowercased)
         if type.starts(with: "text/".utf8) { return !type.elementsEqual("text/event-stream".utf8) }
@@ -95,7 +97,7 @@ package enum ResponseCompression {
     ]
     private static let suffixes = ["+json", "+xml"]
 
-    /// An element for gzip counts, else one for `*` (RFC 9110 §12.5.3).
+    /// Whether the client accepts gzip. An element for gzip takes precedence over `*` (RFC 9110 §12.5.3).
     private static func takesGzip(_ fields: HTTPFields) -> Bool {
         var (gzip, any): (Bool?, Bool?)
         for element in elements(of: .acceptEncoding, in: fields) {
@@ -111,7 +113,7 @@ package enum ResponseCompression {
         return gzip ?? any ?? false
     }
 
-    /// Whether this is a weight above zero (RFC 9110 §12.4.2). Whatever is no weight is none above zero.
+    /// Whether this is a weight above zero (RFC 9110 §12.4.2). An invalid weight is not.
     private static func isPositive(weight: ArraySlice<UInt8>) -> Bool {
         guard weight.prefix(2).isText("q=") else { return false }
         let digits = weight.dropFirst(2)
@@ -119,8 +121,9 @@ package enum ResponseCompression {
             && digits.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) || $0 == UInt8(ascii: ".") }
     }
 
-    /// A cookie, or HTTP authentication by other than a bearer token, which only an app's own code sends; or a client
-    /// certificate, of which a proxy in front tells (RFC 9440, and what proxies had before).
+    /// Whether the request has credentials that browsers send automatically: a cookie; HTTP authentication other than a
+    /// bearer token, which only an app's own code sends; or a client certificate, as a proxy in front reports it (RFC
+    /// 9440 and earlier headers of proxies).
     private static func hasAmbientCredentials(_ fields: HTTPFields) -> Bool {
         fields.contains { field in
             switch field.name {
@@ -139,12 +142,12 @@ package enum ResponseCompression {
 }
 
 extension ArraySlice<UInt8> {
-    /// Whether this is a text in lower case, whatever the case of its own letters.
+    /// Whether this equals a lower-case text, ignoring case.
     fileprivate func isText(_ text: String) -> Bool { lazy.map(asciiLowercased).elementsEqual(text.utf8) }
 }
 
 extension HTTPFields {
-    /// Says that the response depends on a request header (RFC 9110 §12.5.5), unless it is said already.
+    /// Adds a request header to `Vary` (RFC 9110 §12.5.5), unless it is listed already.
     fileprivate mutating func addVary(_ name: String) {
         let said = ResponseCompression.elements(of: .vary, in: self)
         if said.contains(where: { $0.isText(name.asciiLowercased) || $0.isText("*") }) { return }

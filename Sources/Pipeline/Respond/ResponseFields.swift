@@ -2,8 +2,7 @@ package import HTTPTypes
 
 /// The header fields of a backend's response as the client gets them.
 package enum ResponseFields {
-    /// Leaves out what was for this connection only (RFC 9110 §7.6.1), sets the request's id and follows the route's
-    /// own rules.
+    /// Removes hop-by-hop fields (RFC 9110 §7.6.1), sets the request ID and applies the route's rules.
     package static func forClient(
         _ fields: HTTPFields, requestID: String, rules: HeaderRules? = nil
     ) -> HTTPFields {
@@ -19,7 +18,7 @@ package enum ResponseFields {
         return result
     }
 
-    /// `Connection` is read alike on both ways.
+    /// `Connection` is parsed the same way in both directions.
     private static let inbound = InboundFields()
 
     static func isHopByHop(_ name: String) -> Bool {

@@ -2,14 +2,14 @@ internal import HTTPTypes
 
 /// The trailer section of a backend's response as the client gets it.
 ///
-/// A recipient may merge trailers into the head, so nothing passes that would mean something there: for framing,
-/// routing, authentication, caching or reading the content (RFC 9110 §6.5.1), for a browser's safety, or in the
-/// gateway's own namespace. Digests, checksums and a remote procedure's outcome do pass.
+/// A recipient may merge trailers into the head, so fields with a meaning there are removed: for framing, routing,
+/// authentication, caching or reading the content (RFC 9110 §6.5.1), for a browser's safety, or in the gateway's own
+/// namespace. Digests, checksums and the status of a remote procedure call pass.
 enum TrailerFields {
     /// - Parameters:
-    ///   - inbound: what is the gateway's own of the route.
-    ///   - rules: what the route removes or sets in the head is not in trailers either.
-    /// - Returns: nil where nothing is left.
+    ///   - inbound: the route's filter, for the gateway's own names.
+    ///   - rules: the route's rules for the head; fields that they remove or set are removed from trailers too.
+    /// - Returns: nil if no field remains.
     static func forClient(_ fields: HTTPFields, inbound: InboundFields, rules: HeaderRules?) -> HTTPFields? {
         var passed = HTTPFields()
         for field in fields {

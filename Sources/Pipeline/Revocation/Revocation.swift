@@ -1,25 +1,25 @@
-/// Tokens of one issuer that count no more although they have not expired.
+/// A revocation of tokens of one issuer that have not expired.
 ///
-/// It names what tokens say and never how they are written: whoever respells a token, as with the other of the two
-/// signatures that ECDSA has for it, is meant all the same.
+/// It matches claims and never a token's text, so a rewritten token is revoked too, such as one with the second of the
+/// two valid ECDSA signatures.
 package struct Revocation: Sendable, Hashable {
-    /// Which tokens are meant.
+    /// The tokens that are revoked.
     package enum Target: Sendable, Hashable {
-        /// All of one sign-in at Cognito, also those refreshed since: their `origin_jti`.
+        /// All tokens of one sign-in at Cognito, including refreshed ones, by their `origin_jti`.
         case originID(String)
-        /// The one with this `jti`.
+        /// The token with this `jti`.
         case tokenID(String)
-        /// All of one session: their `sid`.
+        /// All tokens of one session, by their `sid`.
         case session(String)
-        /// All of a subject that signed in at this second or before (`auth_time`; where a token has none, `iat`), in
-        /// seconds since 1970. A token that says neither is meant as well.
+        /// All tokens of a subject that signed in at or before this second (`auth_time`, or `iat` without one), in
+        /// seconds since 1970. A token with neither is revoked too.
         case subject(String, before: Int64)
-        /// As ``subject(_:before:)``, but for the tokens of one sign-in: `sparing` is their `origin_jti`, or the `sid` of
-        /// tokens without one.
+        /// As ``subject(_:before:)``, except for the tokens of one sign-in: `sparing` is their `origin_jti`, or the
+        /// `sid` of tokens without one.
         case otherSignIns(String, before: Int64, sparing: String)
     }
 
-    /// Whether a target can have this value: every store can keep one of at most 1024 bytes without U+0000.
+    /// Whether a target can have this value: 1 to 1024 bytes without U+0000, which every store can hold.
     package static func isValue(_ text: String) -> Bool {
         (1...1024).contains(text.utf8.count) && !text.utf8.contains(0)
     }
@@ -27,7 +27,7 @@ package struct Revocation: Sendable, Hashable {
     /// The `iss` of the tokens.
     package let issuer: String
     package let target: Target
-    /// The second since 1970 from which none of them would be valid any more.
+    /// The second since 1970 from which none of the tokens would be valid anyway.
     package let endsAt: Int64
 
     package init(issuer: String, _ target: Target, endsAt: Int64) {
@@ -36,7 +36,7 @@ package struct Revocation: Sendable, Hashable {
         self.endsAt = endsAt
     }
 
-    /// Whether all of a user's tokens of some time are meant.
+    /// Whether it revokes all tokens of a user up to a time.
     package var meansUser: Bool {
         switch target {
         case .subject, .otherSignIns: true
@@ -51,7 +51,7 @@ struct RevocationKey: Hashable, Sendable {
         case originID, tokenID, session, subject, superseded
     }
 
-    /// Bytes, because Swift's text is the same as other text that is canonically equivalent.
+    /// Bytes, because Swift's strings are equal if they are canonically equivalent.
     private let bytes: [UInt8]
 
     var kind: Kind? { bytes.first.flatMap(Kind.init) }
@@ -68,7 +68,7 @@ struct RevocationKey: Hashable, Sendable {
         var bytes: [UInt8] = [kind.rawValue]
         bytes.reserveCapacity(2 + issuer.utf8.count + value.utf8.count)
         bytes.append(contentsOf: issuer.utf8)
-        // No UTF-8 has this byte.
+        // This byte never occurs in UTF-8.
         bytes.append(0xFF)
         bytes.append(contentsOf: value.utf8)
         self.bytes = bytes

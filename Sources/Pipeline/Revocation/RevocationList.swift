@@ -1,15 +1,15 @@
 internal import Encoding
 
-/// All revocations at one moment. A change makes another list; a list never changes, so that every event loop reads its
-/// own without a lock.
+/// All revocations at one moment. Lists are immutable and a change makes a new list, so every event loop reads its own
+/// without a lock.
 package final class RevocationList: Sendable {
     private struct Extent: Sendable, Equatable {
-        /// Of a subject, tokens of sign-ins later than this are not meant; of a superseded token's session, those with
-        /// this number or a later one.
+        /// For a subject: tokens of later sign-ins are not revoked. For a session with superseded tokens: tokens with
+        /// this number or a higher one are not revoked.
         var before: Int64
-        /// Of a subject: the sign-in whose tokens are not meant either.
+        /// For a subject: the sign-in whose tokens are exempt.
         var spared: ExactText?
-        /// Tokens of the spared sign-in up to here are meant all the same.
+        /// Tokens of the exempt sign-in up to this time are revoked nevertheless.
         var beforeOfSpared: Int64 = .min
         var endsAt: Int64
 
@@ -27,13 +27,13 @@ package final class RevocationList: Sendable {
             }
         }
 
-        /// Up to when the tokens of a sign-in are meant.
+        /// The time up to which the tokens of a sign-in are revoked.
         func before(of signIn: String?) -> Int64 {
             guard let spared, let signIn, ExactText(signIn) == spared else { return before }
             return beforeOfSpared
         }
 
-        /// The extent of both.
+        /// The union of both extents.
         func merged(with other: Extent) -> Extent {
             var (merged, earlier) = before >= other.before ? (self, other) : (other, self)
             merged.endsAt = max(endsAt, other.endsAt)
@@ -44,14 +44,14 @@ package final class RevocationList: Sendable {
         }
     }
 
-    /// Another one for each change: equal numbers mean the same list.
+    /// Increases with every change except the removal of ended revocations.
     package let generation: UInt64
-    /// How many there are, superseded tokens not counted.
+    /// The number of revocations, without superseded tokens.
     package let count: Int
-    /// How many sessions have superseded tokens.
+    /// The number of sessions with superseded tokens.
     package let supersededCount: Int
-    /// Whether the list is so old that nobody knows which tokens count: then none does. A token that was accepted
-    /// before is looked at again only after a change of the list, and this is one.
+    /// Whether the list is too old to decide which tokens are valid; then no token is. Tokens that were accepted before
+    /// are checked again only after a change of the list, and this counts as one.
     package let isTooOld: Bool
     /// Two parts, so that a change copies only the smaller one. A key in both has its current value in `recent`.
     private let settled: [RevocationKey: Extent]
@@ -74,7 +74,7 @@ package final class RevocationList: Sendable {
 
     package var isEmpty: Bool { count == 0 && supersededCount == 0 }
 
-    /// The list with more in it. Of two for the same tokens what either means is meant.
+    /// Returns the list with further revocations. Two for the same tokens are merged into their union.
     package func adding(_ revocations: [Revocation]) -> RevocationList {
         var (settled, recent, count) = (settled, recent, count)
         for revocation in revocations {
@@ -90,14 +90,14 @@ package final class RevocationList: Sendable {
             settled: settled, recent: recent)
     }
 
-    /// Whether the list already means all that a revocation means.
+    /// Whether the list already covers a revocation completely.
     package func includes(_ revocation: Revocation) -> Bool {
         let key = RevocationKey(revocation)
         guard let known = recent[key] ?? settled[key] else { return false }
         return known.merged(with: Extent(revocation)) == known
     }
 
-    /// Revocations of this list that another one does not include, without superseded tokens.
+    /// The revocations of this list that another does not include, without superseded tokens.
     package func revocations(notIn other: RevocationList) -> [Revocation] {
         settled.merging(recent) { _, later in later }.flatMap { key, extent in
             Self.revocations(key, extent).filter { !other.includes($0) }
@@ -128,10 +128,10 @@ package final class RevocationList: Sendable {
         recent = [:]
     }
 
-    /// The list with superseded tokens: one entry for each session, however often it has been refreshed.
+    /// Returns the list with superseded tokens: one entry for each session, however often it was refreshed.
     ///
-    /// - Parameter limit: of how many sessions this is known at most. Those whose tokens end soonest are forgotten
-    ///   first: that is all that is lost by it, and no revocation is.
+    /// - Parameter limit: the maximum number of sessions with such entries. The entries whose tokens end soonest are
+    ///   removed first. Revocations are never removed.
     package func superseding(_ tokens: [SupersededTokens], limit: Int) -> RevocationList {
         var (settled, recent, count) = (settled, recent, supersededCount)
         for token in tokens {
@@ -144,7 +144,7 @@ package final class RevocationList: Sendable {
         if count > limit {
             settled.merge(recent) { _, later in later }
             recent = [:]
-            // Some room is made at once, so that it is not for each of them that all are looked at.
+            // An eighth is freed at once, so that not every further entry causes a search of all.
             let superseded = settled.filter { $0.key.kind == .superseded }.sorted { $0.value.endsAt < $1.value.endsAt }
             let left = limit - limit / 8
             for entry in superseded.prefix(max(0, superseded.count - left)) { settled[entry.key] = nil }
@@ -156,7 +156,7 @@ package final class RevocationList: Sendable {
             settled: settled, recent: recent)
     }
 
-    /// The same list, too old or not; itself where that is no change.
+    /// Returns the list marked as too old or not; the list itself if that is no change.
     package func marked(tooOld isTooOld: Bool) -> RevocationList {
         guard isTooOld != self.isTooOld else { return self }
         return RevocationList(
@@ -164,8 +164,8 @@ package final class RevocationList: Sendable {
             settled: settled, recent: recent)
     }
 
-    /// The list without those that mean no token any more; itself when there are none. Tokens that were let through by
-    /// it are let through by the other, so the generation stays.
+    /// Returns the list without revocations whose tokens have all expired; the list itself if there are none. The
+    /// generation stays the same, because both lists accept the same tokens.
     ///
     /// - Parameter now: seconds since 1970.
     package func removingEnded(now: Int64) -> RevocationList {
@@ -177,12 +177,12 @@ package final class RevocationList: Sendable {
             settled: left, recent: [:])
     }
 
-    /// Whether a token that is right in itself counts no more.
+    /// Whether an otherwise valid token is revoked or superseded.
     package func revokes(_ token: VerifiedToken) -> Bool {
         isRevoked(token) || isSuperseded(token)
     }
 
-    /// Whether another token of its session has taken its place.
+    /// Whether a newer token of its session supersedes it.
     private func isSuperseded(_ token: VerifiedToken) -> Bool {
         guard supersededCount > 0, let rotation = token.claims[Self.rotationClaim]?.integerValue,
             let session = token.claims["sid"]?.stringValue
@@ -190,14 +190,14 @@ package final class RevocationList: Sendable {
         return extent(.superseded, session, token).map { rotation < $0.before } ?? false
     }
 
-    /// As ``revokes(_:)``, whether or not another token has taken its place.
+    /// As ``revokes(_:)``, but without superseded tokens.
     package func isRevoked(_ token: VerifiedToken) -> Bool {
         guard count > 0 else { return false }
         if let subject = extent(.subject, token.subject, token) {
             let signedIn = token.claims["auth_time"]?.numberValue?.numericDate ?? token.issuedAt
-            // A sign-in later than the token was timed by a clock that has been set back since: nobody knows.
+            // A sign-in later than the token's `iat` means that the clock was set back since: its time is unknown.
             guard let signedIn, signedIn <= token.issuedAt ?? signedIn else { return true }
-            // Sessions of the gateway's own have a `sid` alone.
+            // The gateway's own sessions only have a `sid`.
             let signIn = token.claims["origin_jti"]?.stringValue ?? token.claims["sid"]?.stringValue
             guard signedIn > subject.before(of: signIn) else { return true }
         }

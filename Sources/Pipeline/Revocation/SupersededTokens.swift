@@ -1,12 +1,12 @@
-/// Tokens of one session that another one has taken the place of.
+/// Tokens of one session that a newer token supersedes.
 package struct SupersededTokens: Sendable, Equatable {
     /// The `iss` of the tokens.
     package var issuer: String
     /// Their `sid`.
     package var sessionID: String
-    /// Those with a lower number than this count no more.
+    /// Tokens with a lower number than this are no longer valid.
     package var rotation: Int64
-    /// The second since 1970 from which none of them would be valid any more.
+    /// The second since 1970 from which none of them would be valid anyway.
     package var endsAt: Int64
 
     package init(issuer: String, sessionID: String, rotation: Int64, endsAt: Int64) {
@@ -18,6 +18,6 @@ package struct SupersededTokens: Sendable, Equatable {
 }
 
 extension RevocationList {
-    /// The claim by which the tokens of a session of the gateway's are numbered, from 0 on.
+    /// The claim that numbers the tokens of a session of the gateway, from 0.
     package static let rotationClaim = "rotation"
 }

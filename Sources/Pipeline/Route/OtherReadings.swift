@@ -1,17 +1,17 @@
 internal import Encoding
 
-/// Readings of an accepted path by software that is less strict.
+/// Interpretations of an accepted path by less strict software.
 extension RequestPath {
-    /// The normal form under every combination of these readings, each of which is somebody's:
+    /// The normal form under every combination of these readings, each of which some software has:
     ///
-    /// - `;parameters` dropped from segments, before anything else (Tomcat does that before it decodes) or behind it;
+    /// - `;parameters` removed from segments, before decoding (as in Tomcat) or after it;
     /// - the decoded path cut at `?` or `#`;
     /// - controls dropped (WHATWG URL drops tabs and line breaks), or the path ended by one (a `$` in many regular
     ///   expressions matches before a last line feed, so that `/admin%0A` is `/admin` to the backend);
     /// - a last segment `.` or `..` resolved (RFC 3986 §5.2.4).
     ///
-    /// A route is only found where all of them lead to the same one. Such a target can then be forwarded as it came:
-    /// whichever way the backend reads it, the policy is the one that was applied.
+    /// A route matches only if all of them lead to it. Such a target can then be forwarded unchanged: whichever way the
+    /// backend reads it, the same policy was applied.
     func otherReadings() -> [[UInt8]] {
         var readings = [withBytes { bytes in bytes.indices.map { bytes[$0] } }, withoutRawParameters]
         for step in Self.steps {
@@ -20,14 +20,14 @@ extension RequestPath {
         return readings.map(Self.normal)
     }
 
-    /// Decoded when the parameters have been dropped, so that `%3B` begins none.
+    /// Parameters are removed before decoding, so that `%3B` begins none.
     private var withoutRawParameters: [UInt8] {
         let raw = String(decoding: Self.withoutParameters(Array(received.utf8)), as: UTF8.self)
         guard let decoded = PercentEncoding.decode(raw) else { return Array(raw.utf8) }
         return Array(decoded.utf8)
     }
 
-    /// In the order in which they are taken; each may be left out.
+    /// The steps in their order; each may be skipped.
     private static let steps: [@Sendable ([UInt8]) -> [UInt8]] = [
         withoutParameters,
         { $0.filter { !PathBytes.isControl($0) } },

@@ -1,6 +1,6 @@
 internal import Encoding
 
-/// The percent-decoding of a path that holds escapes, with everything refused that decoding brings to light.
+/// The percent-decoding of a path with escapes. It refuses whatever is invalid only when decoded.
 enum PathDecoding {
     /// Decodes the first `end` bytes, whose raw bytes ``PathScan`` has checked.
     static func decode(_ bytes: borrowing Span<UInt8>, upTo end: Int) throws(PathFault) -> String {
@@ -13,7 +13,7 @@ enum PathDecoding {
             }
         }
         try checkSegments(decoded)
-        // Without its controls, as URL libraries read a tab or a line break, the path must be clean as well.
+        // URL libraries drop tabs and line breaks, so the path must also be valid without its controls.
         try checkSegments(withoutControls(decoded))
         return text
     }
@@ -29,8 +29,8 @@ enum PathDecoding {
         decoded.contains(where: PathBytes.isControl) ? decoded.filter { !PathBytes.isControl($0) } : []
     }
 
-    /// Whether some software would cut the decoded path: at a parameter, as if a query or fragment began there, or at a
-    /// control.
+    /// Whether some software would truncate the decoded path: at a parameter, as if a query or fragment began there, or
+    /// at a control.
     static func mayBeCut(_ decoded: borrowing Span<UInt8>) -> Bool {
         for index in decoded.indices {
             switch decoded[index] {
@@ -54,7 +54,7 @@ enum PathDecoding {
             }
             guard index + 2 < end, let byte = bytes.percentEncodedByte(at: index) else { throw .malformedEscape }
             if byte == UInt8(ascii: "/") || byte == UInt8(ascii: "\\") { throw .encodedSeparator }
-            // No text holds NUL, and where C strings are used it ends one. Other controls: otherReadings().
+            // NUL is not text, and it ends a C string. For other controls see otherReadings().
             if byte == 0 { throw .encodedControl }
             decoded.append(byte)
             index += 3
@@ -62,7 +62,7 @@ enum PathDecoding {
         return decoded
     }
 
-    /// Looks at the decoded bytes, not at `%25`, so that `%25%32%65` is found as well.
+    /// Checks the decoded bytes and not `%25`, so that `%25%32%65` is detected as well.
     private static func checkSecondDecoding(_ decoded: borrowing Span<UInt8>) throws(PathFault) {
         var index = 0
         while index + 2 < decoded.count {

@@ -1,14 +1,14 @@
 internal import Encoding
 
-/// How software that ignores case reads letters.
+/// The case folding of software that ignores case.
 ///
-/// There are two kinds, which differ for letters beyond ASCII: `K` (the Kelvin sign) is `k` to one and stays itself to
-/// the other. A path counts only where both come to the same.
+/// There are two kinds, which differ beyond ASCII: only one of them folds the Kelvin sign (U+212A) to `k`. A path
+/// matches only if both have the same result.
 enum PathFolding: CaseIterable {
-    /// `A`–`Z` are `a`–`z`; all else stays.
+    /// `A`–`Z` become `a`–`z`; everything else is unchanged.
     case ascii
-    /// Every letter has the lower case of its upper case, so that `ſ` is `s`, `ı` is `i` and `ß` is `ss`, whichever of
-    /// the two cases somebody folds to.
+    /// Every letter becomes the lower case of its upper case, so that `ſ` is `s`, `ı` is `i` and `ß` is `ss`, whether
+    /// software folds to upper or to lower case.
     case unicode
 
     /// - Parameter path: valid UTF-8.
@@ -21,7 +21,7 @@ enum PathFolding: CaseIterable {
 
     func fold(_ text: String) -> String { String(decoding: fold(Array(text.utf8)), as: UTF8.self) }
 
-    /// Whether no kind of folding changes the text.
+    /// Whether neither kind of folding changes the text.
     static func keeps(_ text: String) -> Bool {
         isPlain(text.utf8.span) || allCases.allSatisfy { $0.fold(text).hasSameBytes(as: text) }
     }
@@ -39,7 +39,7 @@ enum PathFolding: CaseIterable {
             if scalar.isASCII {
                 folded.append(asciiLowercased(UInt8(truncatingIfNeeded: scalar.value)))
             } else if scalar.value == 0x130 {
-                // İ: its lower case by itself is an i with a dot above, which Java and .NET make a plain one.
+                // İ: its default lower case is an i with a combining dot, which Java and .NET turn into a plain i.
                 folded.append(UInt8(ascii: "i"))
             } else {
                 for upper in scalar.properties.uppercaseMapping.unicodeScalars {
@@ -51,11 +51,10 @@ enum PathFolding: CaseIterable {
     }
 }
 
-/// The routes as backends see them that ignore case: a path is such a backend's where it is under the same pattern in
-/// whichever case it is read.
+/// The routes as seen by backends that ignore case. A path matches only if it has the same pattern in every folding.
 struct FoldedRoutes: Sendable {
     private let tries: [(folding: PathFolding, hosts: RouteHosts)]
-    /// Whether all literals are in lower-case ASCII, so that a path that is too has no other reading.
+    /// Whether all literals are lower-case ASCII, so that a path of lower-case ASCII has no other reading.
     private let isPlain: Bool
 
     init(_ shapes: [(host: RouteHost?, pattern: RoutePattern)]) {
@@ -65,7 +64,7 @@ struct FoldedRoutes: Sendable {
         isPlain = shapes.allSatisfy { $0.pattern.folded(.unicode).matchesSame(as: $0.pattern) }
     }
 
-    /// Whether every reading of the path comes under the shape, however letters are folded.
+    /// Whether every reading of the path matches the shape in every folding.
     func agree(on shape: Int, for path: borrowing RequestPath, at position: RouteHosts.Position) -> Bool {
         if isPlain, !path.hasOtherReading, path.withBytes(PathFolding.isPlain) { return true }
         return path.readings().allSatisfy { reading in
@@ -75,14 +74,14 @@ struct FoldedRoutes: Sendable {
 }
 
 extension RequestPath {
-    /// The normal form, and what other software makes of it.
+    /// The normal form, and the readings of other software.
     func readings() -> [[UInt8]] {
         [withBytes { bytes in bytes.indices.map { bytes[$0] } }] + (hasOtherReading ? otherReadings() : [])
     }
 }
 
 extension RoutePattern {
-    /// The same with its literals folded.
+    /// The pattern with its literals folded.
     func folded(_ folding: PathFolding) -> RoutePattern {
         RoutePattern(
             text: folding.fold(text),
@@ -92,7 +91,7 @@ extension RoutePattern {
             }, subjectSegment: subjectSegment, includesBelow: includesBelow)
     }
 
-    /// The same for two patterns that match the same paths, and for no others.
+    /// Bytes that are equal for two patterns exactly if these match the same paths.
     var bytes: [UInt8] {
         var bytes: [UInt8] = []
         for segment in segments {
@@ -103,7 +102,7 @@ extension RoutePattern {
         return includesBelow ? bytes + Array("/**".utf8) : bytes
     }
 
-    /// Whether a path of `other`, with some letter of its literals in the other case, comes under this pattern.
+    /// Whether a path of `other`, with a letter of its literals in the other case, matches this pattern.
     package func takes(recased other: RoutePattern) -> Bool {
         var isRecased = false
         for (index, segment) in other.segments.enumerated() {

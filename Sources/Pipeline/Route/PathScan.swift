@@ -1,10 +1,10 @@
-/// The findings of one pass over a target's raw bytes.
+/// The result of one pass over a target's raw bytes.
 struct PathScan {
-    /// Where the path ends: the position of the first `?`, else the length.
+    /// The end of the path: the position of the first `?`, else the length.
     var end = 0
     var hasEscapes = false
     var hasParameters = false
-    /// Whether the last segment is `.` or `..`, raw and not the only one.
+    /// Whether the last segment is an unencoded `.` or `..` and not the only segment.
     var endsInDots = false
 
     /// Checks every byte of path and query, and the segments as far as they are not encoded.
@@ -35,22 +35,22 @@ struct PathScan {
         return scan
     }
 
-    /// Refuses the segment that starts at `start` if it is empty or a dot segment. An empty one at the very end is a
-    /// trailing slash and is fine.
+    /// Refuses the segment that starts at `start` if it is empty or a dot segment. An empty last segment is a trailing
+    /// slash and allowed.
     @inline(__always)
     static func checkSegment(_ bytes: borrowing Span<UInt8>, at start: Int) throws(PathFault) {
         guard start < bytes.count else { return }
         switch bytes[start] {
-        // `/;x/` is an empty segment to whoever drops parameters.
+        // `/;x/` is an empty segment to software that drops parameters.
         case UInt8(ascii: "/"), UInt8(ascii: ";"): throw .emptySegment
         case UInt8(ascii: "."): if isDotSegment(bytes, at: start) { throw .dotSegment }
         default: return
         }
     }
 
-    /// Whether the segment that starts at `start` is `.` or `..` and the path ends with it. Only this one is let
-    /// through, for ``RequestPath/otherReadings()`` to judge: dots further in could climb out of what a route's prefix
-    /// is replaced with, and no URL library leaves either kind in.
+    /// Whether the segment that starts at `start` is `.` or `..` and the last one. Only this one is left to
+    /// ``RequestPath/otherReadings()``: dots further in could climb out of the prefix that a route puts in place of
+    /// another, and no URL library leaves either kind in a path.
     private static func isFinalDotSegment(_ bytes: borrowing Span<UInt8>, at start: Int) -> Bool {
         guard start < bytes.count, bytes[start] == UInt8(ascii: ".") else { return false }
         var end = start + 1
@@ -58,7 +58,7 @@ struct PathScan {
         return end == bytes.count || bytes[end] == UInt8(ascii: "?")
     }
 
-    /// RFC 3986 §3.3 dot segments, also those that become one when a parameter, query or fragment is cut off.
+    /// Whether the segment is a dot segment (RFC 3986 §3.3), also if a parameter, query or fragment is cut off.
     private static func isDotSegment(_ bytes: borrowing Span<UInt8>, at start: Int) -> Bool {
         var end = start + 1
         if end < bytes.count, bytes[end] == UInt8(ascii: ".") { end += 1 }

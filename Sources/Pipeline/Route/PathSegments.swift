@@ -1,11 +1,11 @@
 internal import Encoding
 
 extension RequestPath {
-    /// Whether the decoded segment at this position is these bytes, the first one being 0.
+    /// Whether the decoded segment at this position, from 0, has these bytes.
     ///
-    /// A path that some software reads differently only has the segment where it has it in every reading, so that the
-    /// backend cannot come to act on another one. To a backend that ignores case a text with capitals may be another
-    /// one as well, so that no segment is certain to be it.
+    /// If some software reads the path differently, the segment must be the same in every reading, so that the backend
+    /// cannot act on another one. A backend that ignores case may take a text that folding changes for another one, so
+    /// no segment equals such a text.
     func hasSegment(_ position: Int, equalTo text: String, ignoringCase: Bool = false) -> Bool {
         guard withBytes({ Self.segment(position, of: $0, equals: text.utf8.span) }) else { return false }
         guard !ignoringCase || PathFolding.keeps(text) else { return false }
@@ -13,7 +13,8 @@ extension RequestPath {
         return otherReadings().allSatisfy { Self.segment(position, of: $0.span, equals: text.utf8.span) }
     }
 
-    /// Whether the segment that the route says to be the caller's subject is this one; also where it says none.
+    /// Whether the segment that the route reserves for the caller's subject is this one; true if the route reserves
+    /// none.
     package func isOf(subject: String, in route: Route) -> Bool {
         route.pattern.subjectSegment.map { hasSegment($0, equalTo: subject, ignoringCase: route.ignoresCase) } ?? true
     }

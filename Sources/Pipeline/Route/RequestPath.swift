@@ -1,20 +1,20 @@
-/// A request target in origin form, parsed once: the bytes that are forwarded and the normal form that is matched.
+/// A request target in origin form, parsed once: the bytes to forward and the normal form to match.
 ///
 /// The normal form is the path fully percent-decoded, without the query and without a trailing slash (`/` itself
-/// stays). Upper and lower case are different, and no Unicode normalisation takes place. Whatever two readers could
-/// read differently is refused by ``parse(_:)`` instead of being repaired, so that the target can be forwarded byte
-/// for byte. The query is neither decoded nor matched: escapes in it, also broken ones, are the backend's to judge.
+/// stays). It is case-sensitive and not normalised as Unicode. ``parse(_:)`` refuses ambiguous targets instead of
+/// repairing them, so that the target can be forwarded byte for byte. The query is neither decoded nor matched: its
+/// escapes, also invalid ones, are left to the backend.
 package struct RequestPath: Sendable {
-    /// The most bytes a target may have; more is ``PathFault/tooLong``.
+    /// The maximum length of a target, in bytes; a longer one is ``PathFault/tooLong``.
     package static let maximumLength = 8192
 
     /// Path and query exactly as received.
     package let target: String
-    /// The decoded path where it differs from the received one, else nil.
+    /// The decoded path if it differs from the received one; else nil.
     private let decoded: String?
-    /// How many bytes the normal form has: of `decoded`, or of `target` where there is no `decoded`.
+    /// The length of the normal form, in bytes: of `decoded`, or of `target` if `decoded` is nil.
     private let length: Int
-    /// How many bytes of `target` come before the query.
+    /// The number of bytes of `target` before the query.
     private let receivedLength: Int
     /// Whether some software reads another path, that is, whether ``otherReadings()`` is worth calling.
     let hasOtherReading: Bool
@@ -36,7 +36,7 @@ package struct RequestPath: Sendable {
             receivedLength: scan.end, hasOtherReading: PathDecoding.mayBeCut(decodedBytes))
     }
 
-    /// The normal form: what routes are matched against.
+    /// The normal form, which is matched against routes.
     package var path: String {
         if let decoded {
             return length == decoded.utf8.count ? decoded : String(Substring(decoded.utf8.prefix(length)))

@@ -1,62 +1,62 @@
 package import HTTPTypes
 
-/// Whether a route asks for a token.
+/// Whether a route requires a token.
 package enum Access: String, Sendable, Hashable, CaseIterable {
-    /// No token is looked at.
+    /// Tokens are ignored.
     case `public`
-    /// A token may be missing, but one that is sent must be valid.
+    /// A token may be missing, but must be valid if it is sent.
     case optional
     /// A valid token must be sent.
     case required
 }
 
-/// Where a route's requests go.
+/// The destination of a route's requests.
 package enum Destination: Sendable, Hashable {
     /// The name of an upstream.
     case upstream(String)
-    /// An endpoint of the gateway's own, by a number that its maker knows.
+    /// An endpoint of the gateway itself, by a number that the endpoint's creator assigns.
     case endpoint(Int)
 }
 
-/// One entry of the route table: which requests it takes, who may make them and where they go.
+/// One entry of the route table: the requests that it takes, their authorised callers and their destination.
 package struct Route: Sendable, Equatable {
-    /// The route's name in logs, metrics and faults; unique in its table.
+    /// The route's name in logs, metrics and errors; unique in its table.
     package var name: String
     package var pattern: RoutePattern
-    /// The hosts that its requests name; nil for any, and for none.
+    /// The hosts of its requests; nil for any host and for none.
     package var hosts: [RouteHost]?
-    /// The methods taken; nil for all but CONNECT and TRACE, which are never routed. GET takes HEAD along.
+    /// The methods taken; nil for all but CONNECT and TRACE, which are never routed. GET includes HEAD.
     package var methods: Set<HTTPRequest.Method>?
     package var access: Access
-    /// Whether the endpoint is told of a token that was valid once, and has expired or been revoked since.
+    /// Whether the endpoint receives requests with a token that has expired or been revoked.
     package var admitsEndedTokens: Bool
-    /// The configured names of the issuers whose tokens count; nil for all.
+    /// The configured names of the accepted issuers; nil for all.
     package var issuers: Set<String>?
     package var tokenUses: Set<TokenUse>
-    /// Where the token may come from besides `Authorization`; nil for nowhere.
+    /// The sources of the token besides `Authorization`; nil for none.
     package var tokenSources: TokenSources?
     /// The requirements of a verified token; nil for none.
     package var requirements: Requirements?
     package var destination: Destination
-    /// Whether `Authorization` is passed on after it was verified.
+    /// Whether `Authorization` is forwarded after verification.
     package var forwardToken: Bool
-    /// Whether the backend takes paths that differ in case alone for one.
+    /// Whether the backend treats paths that differ only in case as the same.
     package var ignoresCase: Bool
-    /// The names of ``TrustedHeader``s that pass all the same.
+    /// The names of ``TrustedHeader``s that pass nevertheless.
     package var letThrough: [String]
-    /// The changes to requests and responses on their way; nil for none.
+    /// The changes to requests and responses; nil for none.
     package var treatment: RouteTreatment?
-    /// Which web pages may call it; nil leaves that to the backend.
+    /// The web pages that may call it; nil leaves that to the backend.
     package var crossOrigin: CrossOrigin?
-    /// Whether its requests may become WebSockets, and how those end; nil: they may not.
+    /// The settings for requests that become WebSockets, and for the end of those; nil if they may not.
     package var webSocket: WebSocketPolicy?
-    /// From where it may be called; nil for everywhere.
+    /// The networks from which it may be called; nil for all.
     package var networks: RouteNetworks?
-    /// How often; nil for no limit.
+    /// The rate limit; nil for none.
     package var rateLimit: RouteRateLimit?
-    /// The upstream that some of an endpoint's requests go on to; nil for none.
+    /// The upstream to which an endpoint forwards some of its requests; nil for none.
     package var forwardsTo: String?
-    /// Whether its refusals say `"success": false`.
+    /// Whether its refusals include `"success": false`.
     package var deniesSuccess = false
 
     package init(
@@ -103,12 +103,12 @@ package struct Route: Sendable, Equatable {
 }
 
 extension Route {
-    /// Whether it is an endpoint of the gateway's own that is the same for every host.
+    /// Whether it is an endpoint of the gateway that all hosts share.
     var isAtEveryHost: Bool {
         if case .endpoint = destination { hosts == nil } else { false }
     }
 
-    /// The upstream that its requests can go to; nil where none ever do.
+    /// The upstream to which its requests can be forwarded; nil if they never are.
     package var upstream: String? {
         switch destination {
         case .upstream(let name): name

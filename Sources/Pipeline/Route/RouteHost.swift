@@ -1,8 +1,8 @@
 internal import Encoding
 
-/// A host of a route: exact, or `*.example.com` for every name with one label more.
+/// A host of a route: exact, or `*.example.com` for every name with exactly one additional label.
 package struct RouteHost: Sendable, Hashable, CustomStringConvertible {
-    /// In lower case; of a wildcard what follows `*.`.
+    /// In lower case; for a wildcard, the part after `*.`.
     let name: ExactText
     let isWildcard: Bool
 
@@ -14,10 +14,10 @@ package struct RouteHost: Sendable, Hashable, CustomStringConvertible {
 
     package var description: String { isWildcard ? "*.\(name)" : name.text }
 
-    /// The host of a request in the one form in which hosts are compared: without port and dots at the end, in lower
-    /// case (RFC 9110 §4.2.3, RFC 3986 §3.2.2).
+    /// The host of a request in the form in which hosts are compared: without port and trailing dots, in lower case
+    /// (RFC 9110 §4.2.3, RFC 3986 §3.2.2).
     ///
-    /// - Parameter authority: a valid `host` or `host:port`; nil where the request names none.
+    /// - Parameter authority: a valid `host` or `host:port`; nil if the request names none.
     package static func normal(_ authority: String?) -> String? {
         guard let authority, let first = authority.utf8.first else { return nil }
         if first == UInt8(ascii: "[") {
@@ -29,10 +29,10 @@ package struct RouteHost: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// Tries of route patterns by host. A host takes part as a first segment of the path would: exact before `*.` before
-/// any, and a host without a pattern for the path gives way to the next.
+/// The tries of route patterns by host. A host is matched like a first segment of the path: exact before `*.` before
+/// any. If a host has no pattern for the path, the next one is tried.
 struct RouteHosts: Sendable {
-    /// Those of a request's host, besides the one for any host. -1: none.
+    /// The tries of a request's host, besides the one for any host; -1 for none.
     struct Position {
         fileprivate var exact = -1
         fileprivate var wildcard = -1
@@ -43,7 +43,7 @@ struct RouteHosts: Sendable {
     private var exact: [ExactText: Int] = [:]
     private var wildcards: [ExactText: Int] = [:]
 
-    /// - Parameter shapes: a shape's number is its position. No two may be equal.
+    /// - Parameter shapes: a shape's number is its index. No two shapes may be equal.
     init(_ shapes: [(host: RouteHost?, pattern: RoutePattern)]) {
         var patterns: [[(shape: Int, pattern: RoutePattern)]] = []
         var open: [(shape: Int, pattern: RoutePattern)] = []
@@ -64,7 +64,7 @@ struct RouteHosts: Sendable {
         tries = patterns.map { RouteTrie($0) }
     }
 
-    /// Where a request with this authority is looked for. Tries of the same hosts have the same positions.
+    /// The tries for a request with this authority. Positions are the same for tries of the same hosts.
     @inline(__always)
     func position(of authority: @autoclosure () -> String?) -> Position {
         tries.isEmpty ? Position() : lookUp(authority())
@@ -79,7 +79,7 @@ struct RouteHosts: Sendable {
         return position
     }
 
-    /// The number of the shape that decides for a path in normal form; nil if none matches it.
+    /// The number of the shape that matches a path in normal form; nil if none does.
     @inline(__always)
     func find(_ path: borrowing Span<UInt8>, at position: Position) -> Int? {
         if position.exact >= 0, let shape = tries[position.exact].find(path) { return shape }

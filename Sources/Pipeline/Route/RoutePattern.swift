@@ -2,10 +2,10 @@ internal import Encoding
 
 /// The path pattern of a route: `/a/b` exactly, `*` for exactly one segment (`/users/*/photo`), and a last `/**` for
 /// the path before it and everything below (`/api/**` matches `/api`, `/api/x` and `/api/x/y`; `/**` matches all).
-/// `{sub}` matches as `*` does, and says that the segment must be the subject of the request's token.
+/// `{sub}` matches like `*`, and requires that the segment is the subject of the request's token.
 ///
-/// Literal segments are in the normal form of ``RequestPath``: decoded, case-sensitive. Backends that ignore case: see
-/// ``Route/ignoresCase``.
+/// Literal segments are in the normal form of ``RequestPath``: decoded, case-sensitive. For backends that ignore case,
+/// see ``Route/ignoresCase``.
 package struct RoutePattern: Sendable, Hashable, CustomStringConvertible {
     enum Segment: Sendable, Hashable {
         case literal(String)
@@ -21,7 +21,7 @@ package struct RoutePattern: Sendable, Hashable, CustomStringConvertible {
             }
         }
 
-        /// Whether some segment comes under both.
+        /// Whether some segment matches both.
         func meets(_ other: Segment) -> Bool {
             if case (.literal(let one), .literal(let two)) = (self, other) { one.hasSameBytes(as: two) } else { true }
         }
@@ -30,7 +30,7 @@ package struct RoutePattern: Sendable, Hashable, CustomStringConvertible {
     /// The pattern as written.
     package let text: String
     let segments: [Segment]
-    /// The position of `{sub}` among the segments.
+    /// The index of `{sub}` among the segments; nil for none.
     let subjectSegment: Int?
     /// Whether the pattern ends in `/**`.
     let includesBelow: Bool
@@ -44,7 +44,7 @@ package struct RoutePattern: Sendable, Hashable, CustomStringConvertible {
         self.includesBelow = includesBelow
     }
 
-    /// Parses a pattern. Throws a fault that names the pattern and what is wrong with it.
+    /// Parses a pattern. Throws an error that names the pattern and its defect.
     package init(_ text: String) throws(RouteError) {
         guard text.utf8.first == UInt8(ascii: "/") else {
             throw RouteError("pattern \"\(text)\" does not start with \"/\"")
@@ -73,7 +73,7 @@ package struct RoutePattern: Sendable, Hashable, CustomStringConvertible {
             && zip(segments, other.segments).allSatisfy { $0.isSame(as: $1) }
     }
 
-    /// Whether some path comes under both.
+    /// Whether some path matches both.
     func meets(_ other: RoutePattern) -> Bool {
         (includesBelow || segments.count >= other.segments.count)
             && (other.includesBelow || other.segments.count >= segments.count)
@@ -90,7 +90,7 @@ package struct RoutePattern: Sendable, Hashable, CustomStringConvertible {
         return .literal(String(part))
     }
 
-    /// A literal that no request's normal form could ever equal would silently match nothing.
+    /// Refuses a literal that the normal form of no request can equal: it would silently match nothing.
     private static func checkNormalForm(_ part: Substring, of text: String) throws(RouteError) {
         if part.isEmpty {
             throw RouteError("pattern \"\(text)\" has an empty segment; write it without \"//\" and trailing \"/\"")

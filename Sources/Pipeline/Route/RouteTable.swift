@@ -1,14 +1,14 @@
 package import HTTPTypes
 
-/// All routes, compiled once for matching. A request that no route names is ``Match/none`` and must not be forwarded.
+/// All routes, compiled once for matching. A request without a route is ``Match/none`` and must not be forwarded.
 package struct RouteTable: Sendable {
     /// The result of matching a request.
     package enum Match: Sendable, Equatable {
         /// The position in ``RouteTable/routes``.
         case route(index: Int)
-        /// A pattern names the path but no route of that pattern has the method (405): what `Allow` lists.
+        /// A pattern matches the path, but no route of it has the method (405). `Allow` lists these methods.
         case methodNotAllowed(allow: [HTTPRequest.Method])
-        /// No pattern names the path (404).
+        /// No pattern matches the path (404).
         case none
     }
 
@@ -24,13 +24,14 @@ package struct RouteTable: Sendable {
     package let routes: [Route]
     private let shapes: [Shape]
     private let hosts: RouteHosts
-    /// Nil where no route's backend ignores case.
+    /// Nil if no route's backend ignores case.
     private let folded: FoldedRoutes?
 
-    /// Compiles the table. Throws for two routes of one name, for two of the same pattern whose methods overlap, for
-    /// two whose patterns differ in case alone before a backend that ignores it, and for methods that are never routed.
+    /// Compiles the table. Throws if two routes have the same name, if two routes of the same pattern have overlapping
+    /// methods, if two patterns differ only in case before a backend that ignores it, or if a route has a method that
+    /// is never routed.
     ///
-    /// The gateway's own endpoints are at every host, so that no host's wider route takes what they are sent.
+    /// The gateway's own endpoints are added to every host, so that no wider route of a host takes their requests.
     package init(_ routes: [Route]) throws(RouteError) {
         var draft = Draft(routes)
         var names: Set<String> = []
@@ -61,7 +62,7 @@ package struct RouteTable: Sendable {
         self.folded = try Self.folded(shapes, routes)
     }
 
-    /// The shapes while routes are put into them.
+    /// The shapes while the table is compiled.
     private struct Draft {
         let routes: [Route]
         var shapes: [Shape] = []
@@ -69,7 +70,7 @@ package struct RouteTable: Sendable {
 
         init(_ routes: [Route]) { self.routes = routes }
 
-        /// Lets a route take its requests at a host, unless it does already.
+        /// Adds a route at a host, unless it is there already.
         mutating func add(_ route: Int, at host: RouteHost?, _ methods: MethodSet) throws(RouteError) {
             let pattern = routes[route].pattern
             let key = HostedPattern(host: host, pattern: pattern.bytes)
@@ -114,13 +115,13 @@ package struct RouteTable: Sendable {
 
     /// Finds the route for a request.
     ///
-    /// The most specific pattern decides alone: a method it lacks is not allowed, even if a wider pattern would take
-    /// it. CONNECT and TRACE (RFC 9110 §9.3.6, §9.3.8) never match a route. A path that some software would read
-    /// differently only matches where every such reading comes under the same pattern; before a backend that ignores
-    /// case also every reading of it in lower case.
+    /// The most specific pattern alone decides: a method it lacks is not allowed, even if a wider pattern would take
+    /// it. CONNECT and TRACE (RFC 9110 §9.3.6, §9.3.8) never match a route. A path that some software reads differently
+    /// matches only if all of its readings have the same pattern; before a backend that ignores case, also in every
+    /// folding.
     ///
-    /// - Parameter authority: the host that the request names, perhaps with a port; nil for none. It is not read where no
-    ///   route has hosts.
+    /// - Parameter authority: the host that the request names, with an optional port; nil for none. It is not evaluated
+    ///   if no route has hosts.
     package func match(
         method: HTTPRequest.Method, path: borrowing RequestPath, authority: @autoclosure () -> String? = nil
     ) -> Match {
@@ -145,7 +146,7 @@ package struct RouteTable: Sendable {
             for rule in shapes[shape].rules where rule.methods.contains(method, bit: bit) {
                 return .route(index: rule.route)
             }
-            // RFC 9110 §9.3.2: whoever answers GET answers HEAD, unless a route of its own takes HEAD.
+            // RFC 9110 §9.3.2: a route that takes GET also takes HEAD, unless another route takes HEAD.
             if method == .head {
                 let get = MethodSet.bit(of: .get)
                 for rule in shapes[shape].rules where rule.methods.contains(.get, bit: get) {

@@ -1,16 +1,16 @@
 package import HTTPTypes
 
-/// A route's changes to its requests and responses on their way. A class, so that routes stay cheap to copy.
+/// A route's changes to its requests and responses. A class, so that routes are cheap to copy.
 package final class RouteTreatment: Sendable, Equatable {
     package let rewrite: TargetRewrite?
     package let requestHeaders: HeaderRules
     package let responseHeaders: HeaderRules
-    /// The most bytes a request's body may have; nil for no limit.
+    /// The maximum length of a request's body, in bytes; nil for no limit.
     package let bodyLimit: Int?
-    /// Whether responses are compressed where ``ResponseCompression`` lets them be.
+    /// Whether responses are compressed if ``ResponseCompression`` allows it.
     package let compresses: Bool
 
-    /// Whether responses are others than the backend's, but for what the gateway always changes.
+    /// Whether responses differ from the backend's by more than the gateway's own changes.
     var changesResponses: Bool { compresses || !responseHeaders.isEmpty }
 
     package init(
@@ -30,12 +30,12 @@ package final class RouteTreatment: Sendable, Equatable {
     }
 }
 
-/// Fields that are set, whatever was there, and fields that are removed.
+/// The fields to set, in place of existing ones, and the fields to remove.
 package struct HeaderRules: Sendable, Equatable {
     package let set: [HTTPField]
-    /// In lower case; those that are set are among them.
+    /// The names in lower case, including those of the fields to set.
     package let removed: [String]
-    /// The fields set as complete lines.
+    /// The fields to set, as complete header lines.
     let lines: [UInt8]
 
     package init(set: [HTTPField] = [], remove: [HTTPField.Name] = []) {
@@ -48,15 +48,15 @@ package struct HeaderRules: Sendable, Equatable {
 
     package var isEmpty: Bool { removed.isEmpty }
 
-    /// Whether rules for requests may not name this: framing and connections are not theirs to change, and what tells
-    /// the backend who calls and from where is set by the gateway alone.
+    /// Whether rules for requests may not name this header. They cannot change framing and connections, and only the
+    /// gateway sets the fields that identify the caller and the origin to the backend.
     package static func isReserved(request name: String, identityNamespace: String) -> Bool {
         let name = HeaderNames.normalised(name)
         return name == "content-length" || HeaderNames.isOwn(name, orMeans: [.clientAddress, .method])
             || name.hasPrefix(HeaderNames.normalised(identityNamespace))
     }
 
-    /// Whether rules for responses may not name this.
+    /// Whether rules for responses may not name this header.
     package static func isReserved(response name: String) -> Bool {
         ResponseFields.isHopByHop(name.lowercased()) || name.lowercased() == "content-length"
     }

@@ -3,18 +3,18 @@ internal import Encoding
 /// Patterns compiled to a trie over path segments, in flat arrays, searched by comparing bytes.
 ///
 /// The most specific pattern that matches the whole path wins, decided segment by segment from the left: a literal
-/// before `*` before `**`. A branch that leads nowhere gives way to the next best (`/users/me` does not hide
-/// `/users/*/photo` from `/users/me/photo`). The trie is a tree, so a search visits each node at most once and costs
-/// no more than the table is long, whatever the path.
+/// before `*` before `**`. If a branch has no match, the next best one is searched (`/users/me` does not hide
+/// `/users/*/photo` from `/users/me/photo`). The trie is a tree, so a search visits each node at most once: the size of
+/// the table bounds its cost, whatever the path.
 struct RouteTrie: Sendable {
     private struct Node {
         var firstEdge = 0
         var lastEdge = 0
-        /// The node for `*`.
+        /// The child for `*`.
         var any = -1
-        /// The shape that ends here.
+        /// The shape whose pattern ends here.
         var exact = -1
-        /// The shape that ends here with `/**`.
+        /// The shape whose pattern ends here with `/**`.
         var below = -1
     }
 
@@ -29,7 +29,7 @@ struct RouteTrie: Sendable {
     private var edges: [Edge] = []
     private var labels: [UInt8] = []
 
-    /// Compiles the patterns of the shapes, which are known by number. No two may be equal.
+    /// Compiles the patterns of the shapes, which are identified by number. No two patterns may be equal.
     init(_ patterns: [(shape: Int, pattern: RoutePattern)]) {
         var draft = Draft()
         for (shape, pattern) in patterns {
@@ -48,13 +48,13 @@ struct RouteTrie: Sendable {
         }
     }
 
-    /// The number of the shape that decides for a path in normal form; nil if none matches it.
+    /// The number of the shape that matches a path in normal form; nil if none does.
     func find(_ path: borrowing Span<UInt8>) -> Int? {
         let shape = find(path, from: 1, in: 0)
         return shape < 0 ? nil : shape
     }
 
-    /// Searches the subtree of `node`; the next segment starts at `start`, or none is left. -1 if nothing matches.
+    /// Searches the subtree of `node` for the segments from `start` on, if any remain. Returns -1 if nothing matches.
     private func find(_ path: borrowing Span<UInt8>, from start: Int, in node: Int) -> Int {
         let node = nodes[node]
         guard start < path.count else { return node.exact >= 0 ? node.exact : node.below }
@@ -117,7 +117,8 @@ struct RouteTrie: Sendable {
                 if branches[node].any >= 0 { return branches[node].any }
                 branches[node].any = branches.count
             case .literal(let text):
-                // Bytes decide, as when matching: String equality would take composed for decomposed characters.
+                // Compared as bytes, as in matching: String equality would treat composed and decomposed characters as
+                // equal.
                 let known = branches[node].literals.first { $0.0.utf8.elementsEqual(text.utf8) }
                 if let known { return known.1 }
                 branches[node].literals.append((text, branches.count))

@@ -1,8 +1,7 @@
-/// How a route changes the beginning of the path on the way to its backend: one prefix is taken off, another put
-/// before.
+/// A route's rewrite of the beginning of the path for its backend: one prefix is removed, another added.
 ///
-/// It works on the bytes that were authorised, after the decision, and refuses what could then be read in two ways:
-/// a prefix that is spelt with escapes, or that a parameter follows.
+/// It changes the authorised bytes, after the decision, and refuses paths that would then be ambiguous: those with a
+/// prefix spelt with escapes, or followed by a parameter.
 package struct TargetRewrite: Sendable, Hashable {
     private let strip: String
     private let add: String
@@ -13,7 +12,7 @@ package struct TargetRewrite: Sendable, Hashable {
         self.add = addPrefix
     }
 
-    /// The target that is sent on, parsed once more: what it became must be as clear as what it was.
+    /// Returns the target to forward. It is parsed again, because it must be as unambiguous as the original.
     func apply(to path: RequestPath) throws(PathFault) -> String {
         let target = path.target.utf8
         guard target.starts(with: strip.utf8) else { throw .ambiguousRewrite }

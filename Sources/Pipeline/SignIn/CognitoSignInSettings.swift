@@ -1,42 +1,42 @@
 package import Cryptography
 
-/// How users of a Cognito user pool sign in, by an app client whose secret the gateway has.
+/// The settings for sign-in with a Cognito user pool, through an app client of the gateway.
 package struct CognitoSignInSettings: Sendable {
     /// Cognito's API, such as `https://cognito-idp.eu-west-1.amazonaws.com/`.
     package var endpoint: String
-    /// The `iss` of the pool's tokens. Tokens of other issuers are not shown to Cognito.
+    /// The `iss` of the pool's tokens. Tokens of other issuers are not sent to Cognito.
     package var issuer: String
-    /// Such as `eu-west-1_AbCdEfGhI`.
+    /// For example `eu-west-1_AbCdEfGhI`.
     package var poolID: String
     package var clientID: String
-    /// `nil` for an app client that has none.
+    /// Nil for an app client without a secret.
     package var clientSecret: Secret?
-    /// How long a sign-in can be refreshed with `remember_me`, in seconds.
+    /// The time in which a sign-in with `remember_me` can be refreshed, in seconds.
     package var refreshLifetime: Int64
-    /// How long a sign-in can be refreshed without `remember_me`, in seconds; never more than `refreshLifetime`.
+    /// The time in which a sign-in without `remember_me` can be refreshed, in seconds; at most `refreshLifetime`.
     package var briefRefreshLifetime: Int64
-    /// How long a device token is good, in seconds. Each sign-in with it gives a new one.
+    /// The lifetime of a device token, in seconds. Each sign-in with one issues a new one.
     package var deviceTokenLifetime: Int64
-    /// How a password is proven to Cognito.
+    /// The flow that proves a password to Cognito.
     package var flow: SignInFlow
     /// Whether a refresh of a session that is bound to a device must name the device.
     package var requiresDevice: Bool
-    /// Whether registering an address that has an account looks as if it had none.
+    /// Whether registering an address conceals that it already has an account.
     package var concealsExistingUsers: Bool
     /// The name that authenticator apps show beside the account.
     package var totpIssuer: String
-    /// Whether clients get the ID token too.
+    /// Whether clients also receive the ID token.
     package var returnIDToken: Bool
-    /// Whether Cognito is told the client's address, which its app client must allow
+    /// Whether the client's address is sent to Cognito, which the app client must allow
     /// (`EnablePropagateAdditionalUserContextData`).
     package var propagateClientAddress: Bool
-    /// The kinds of name that users may sign in with.
+    /// The kinds of names that users may sign in with.
     package var acceptedNames: Set<AccountNameKind>
     /// The user name that a registration gives Cognito.
     package var registrationName = RegistrationName.signInName
     /// The attributes that users may set.
     package var writableAttributes: WritableAttributes
-    /// Nil: apps' own refresh tokens of Cognito's are refused.
+    /// Nil if refresh tokens that apps got from Cognito are refused.
     package var sessionTakeover: SessionTakeover?
     /// The proof for a change of e-mail address or phone number.
     package var contactChange = ContactChangeSettings()
@@ -44,15 +44,15 @@ package struct CognitoSignInSettings: Sendable {
     package var userFields = UserFields()
     package var triggerRefusals = TriggerRefusalSettings()
     package var passwordChanges = PasswordChangeSettings()
-    /// The most time one call to Cognito may take.
+    /// The time limit of a call to Cognito.
     package var deadline: Duration
-    /// Sign-in on Cognito's own pages; nil while it is off.
+    /// Sign-in on Cognito's own pages; nil if it is off.
     package var hosted: HostedSignInSettings?
-    /// The sign-ins without a password.
+    /// The settings for sign-ins without a password.
     package var choice = SignInChoiceSettings()
 
-    /// How many seconds after its issue an access token can still be accepted: a day is the longest life that Cognito
-    /// gives one, and the clock skew comes on top.
+    /// The time after its issue in which an access token can be accepted, in seconds: a day, which is the longest
+    /// lifetime that Cognito allows, plus the clock skew.
     package static let longestAccessToken = 86_400 + Issuer.longestSkew
 
     package init(

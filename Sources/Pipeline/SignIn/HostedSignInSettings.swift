@@ -2,16 +2,16 @@ internal import Encoding
 
 /// Sign-in on the pages of a pool's hosted domain, and at its identity providers.
 package struct HostedSignInSettings: Sendable {
-    /// The URL of the hosted domain, without a slash at its end.
+    /// The URL of the hosted domain, without a trailing slash.
     package var domain: String
-    /// The URL that clients know the gateway's authorization server by: the `iss` of its responses (RFC 9207). The
-    /// endpoints are below it.
+    /// The URL of the gateway's authorization server: the `iss` of its responses (RFC 9207). The endpoints are below
+    /// it.
     package var issuer: String
     package var redirectURIs: [RedirectURI]
     package var logoutURIs: [String]
     /// The identity providers that apps may name; nil for all that the app client allows.
     package var identityProviders: [String]?
-    /// The scopes that apps may ask for, and get without asking.
+    /// The scopes that apps may request, and that they get if they request none.
     package var scopes: [String]
 
     package init(
@@ -26,23 +26,23 @@ package struct HostedSignInSettings: Sendable {
         self.scopes = scopes
     }
 
-    /// With the last one an access token is good for a user's own account, as that of a sign-in by password is.
+    /// The last one lets an access token act on the user's own account, like one from a sign-in by password.
     package static let defaultScopes = ["openid", "email", "profile", "aws.cognito.signin.user.admin"]
 
-    /// The path behind the prefix below which the endpoints are.
+    /// The path of the endpoints below the prefix.
     package static let path = "oauth"
 
     /// The gateway's own redirect URI at Cognito.
     package var callback: String { "\(issuer)/callback" }
 
-    /// Whether the browser may show its cookie on a connection that anyone can read: for development alone.
+    /// Whether the browser may send its cookie over an unencrypted connection: for development only.
     package var isPlain: Bool { !issuer.begins(with: "https://") }
 }
 
-/// A URI that an app lets itself be called back at.
+/// A redirect URI of an app.
 package struct RedirectURI: Sendable {
     package var text: String
-    /// The parts before and behind the port of a loopback address that was listed without one.
+    /// The parts before and after the port of a loopback address that is listed without a port.
     private let loopback: Loopback?
 
     private struct Loopback {
@@ -63,8 +63,8 @@ package struct RedirectURI: Sendable {
     /// RFC 8252, 8.3: not `localhost`, which can resolve to something else.
     package static let loopbackOrigins = ["http://127.0.0.1", "http://[::1]"]
 
-    /// Whether a request may name this URI: byte for byte as it is listed (RFC 9700, 4.1.3). Only a loopback address
-    /// that is listed without a port is good with any (RFC 8252, 7.3).
+    /// Whether a request may name this URI: byte for byte as it is listed (RFC 9700, 4.1.3). A loopback address that is
+    /// listed without a port matches with any port (RFC 8252, 7.3).
     package func allows(_ uri: String) -> Bool {
         if uri.hasSameBytes(as: text) { return true }
         guard let loopback, uri.begins(with: "\(loopback.origin):"), uri.ends(with: loopback.path) else { return false }

@@ -1,6 +1,6 @@
 /// The effects of a new password on a user's sessions.
 package struct PasswordChangeSettings: Sendable, Equatable {
-    /// Whether all sessions end but the one that changes the password.
+    /// Whether a password change ends all sessions but the one that makes it.
     package var endsOtherSessions = true
 
     package init() {}

@@ -1,6 +1,6 @@
 /// The user name that a registration gives Cognito.
 package enum RegistrationName: String, Sendable, CaseIterable {
-    /// The name that the user signs in with: for pools with UsernameAttributes, or with user names only.
+    /// The user's sign-in name: for pools with UsernameAttributes, or with user names only.
     case signInName = "sign_in_name"
     /// A name that the user chooses, beside an e-mail address or a telephone number: for pools with AliasAttributes.
     case username
@@ -8,7 +8,8 @@ package enum RegistrationName: String, Sendable, CaseIterable {
     /// see their names.
     case generated
 
-    /// A random name: 32 hexadecimal digits, so that none looks like a `sub`, an e-mail address or a telephone number.
+    /// Whether the name is a random one: 32 hexadecimal digits, so that none looks like a `sub`, an e-mail address or a
+    /// telephone number.
     package static func isGenerated(_ name: String) -> Bool {
         name.utf8.count == 32
             && name.utf8.allSatisfy { byte in

@@ -1,8 +1,8 @@
-/// The refresh tokens of Cognito's own that become sessions of the gateway's. Released apps got them before they called
-/// the gateway.
+/// The conversion of refresh tokens that Cognito issued into sessions of the gateway. Released apps got such tokens
+/// before they called the gateway.
 package struct SessionTakeover: Sendable, Equatable {
-    /// The app clients that such tokens can be of, in the order in which they are tried. The gateway's own client is
-    /// among them where its tokens were given to apps; the others have no secret.
+    /// The app clients that may have got such tokens, in the order of the attempts. The gateway's own client is one of
+    /// them if its tokens were given to apps; the others have no secret.
     package var clientIDs: [String]
 
     package init(clientIDs: [String]) {

@@ -1,19 +1,19 @@
-/// The sign-ins without a password that a pool's users may begin. By default there are none.
+/// The sign-ins without a password that a pool's users may begin. There are none by default.
 package struct SignInChoiceSettings: Sendable {
-    /// In the order in which apps show them; empty where there is no choice.
+    /// The first factors in the order in which apps show them; empty if there is no choice.
     package var factors: [SignInFactor] = []
     /// The domain of the pool's passkeys.
     package var relyingPartyID = ""
     package var userVerification = UserVerification.preferred
-    /// Whether users may sign in by the challenges of the pool's own triggers (`CUSTOM_AUTH`).
+    /// Whether users may sign in with the challenges of the pool's own triggers (`CUSTOM_AUTH`).
     package var allowsCustom = false
-    /// The keys of `client_metadata` that go to the pool's triggers.
+    /// The keys of `client_metadata` that are forwarded to the pool's triggers.
     package var metadataKeys: [String] = []
 
     package init() {}
 }
 
-/// A first factor, by Cognito's name for its challenge.
+/// A first factor, named like its challenge at Cognito.
 package enum SignInFactor: String, Sendable, CaseIterable {
     case email = "EMAIL_OTP"
     case sms = "SMS_OTP"

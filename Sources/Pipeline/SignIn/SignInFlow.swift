@@ -1,4 +1,4 @@
-/// How a password is proven to Cognito.
+/// The flow that proves a password to Cognito.
 package enum SignInFlow: String, Sendable, CaseIterable {
     /// `USER_PASSWORD_AUTH`: Cognito gets the password.
     case password

@@ -1,4 +1,4 @@
-/// How a user proves at a sign-in who they are. Metrics count sign-ins by it.
+/// The way in which a user authenticates at a sign-in. Metrics count sign-ins by it.
 package enum SignInMethod: String, Sendable, CaseIterable {
     /// With a password at the gateway, whatever factors follow.
     case password

@@ -1,6 +1,6 @@
-/// The clients' view of refusals by the user pool's own triggers.
+/// The response to clients when the user pool's own triggers refuse a request.
 package struct TriggerRefusalSettings: Sendable, Equatable {
-    /// Whether clients get the trigger's message, or a fixed one.
+    /// Whether clients get the trigger's message instead of a fixed one.
     package var showsMessages = true
 
     package init() {}

@@ -1,6 +1,6 @@
 package import Encoding
 
-/// Further members of the `user` in responses, as an app's own model has them.
+/// Further members of the `user` in responses, to match an app's own model.
 package struct UserFields: Sendable, Equatable {
     /// The type of a member's value. Attributes are text at Cognito.
     package enum Form: String, Sendable, CaseIterable {
@@ -31,9 +31,9 @@ package struct UserFields: Sendable, Equatable {
         self.fields = fields
     }
 
-    /// The user with these members; one of the same name is replaced.
+    /// Returns the user with these members, which replace existing ones of the same name.
     ///
-    /// - Parameter value: the user's attribute or claim of a name; nil where there is none.
+    /// - Parameter value: returns the user's attribute or claim of a name; nil if there is none.
     package func added(to user: JSONObject, _ value: (String) -> JSON?) -> JSONObject {
         guard !fields.isEmpty else { return user }
         var user = user
@@ -48,7 +48,7 @@ package struct UserFields: Sendable, Equatable {
 }
 
 extension UserFields.Form {
-    /// The value in this form; null for one that has none.
+    /// Converts a value to this form; null if that is impossible.
     package func value(of value: JSON) -> JSON {
         switch self {
         case .text:
@@ -68,7 +68,7 @@ extension UserFields.Form {
         }
     }
 
-    /// The JSON in a text; nil for what is no text, or no JSON.
+    /// The JSON in a text; nil if the value is not text, or the text not JSON.
     private static func parsed(_ value: JSON) -> JSON? {
         guard let text = value.stringValue else { return nil }
         return try? JSON.parse(Array(text.utf8))

@@ -1,29 +1,30 @@
 package import NIOCore
 
-/// When a server that fails real requests is left alone, and how it comes back.
+/// The ejection of a server that fails real requests, and its return.
 ///
 /// The defaults are those of Envoy's outlier detection where it has such a setting (`consecutive_gateway_failure`,
-/// `max_ejection_percent`, `max_ejection_time`). Its reason holds here too: ejection is for a server that is unlike the
-/// others. If all fail alike, the cause is what they share, or a client, and ejecting them all makes it worse.
+/// `max_ejection_percent`, `max_ejection_time`). Envoy's reason applies here too: ejection is for a server that differs
+/// from the others. If all fail alike, the cause is shared, or is a client, and ejecting them all makes it worse.
 package struct EjectionPolicy: Sendable, Equatable {
-    /// Failures in a row that eject; 0: never.
+    /// The number of consecutive failures that ejects a server; 0: never.
     package var after: Int
-    /// Responses that count as failures, beside connections that fail and answers that do not come. In order, so that
-    /// equal policies are equal.
+    /// The statuses of responses that count as failures, in addition to failed connections and missing responses.
+    /// Sorted, so that equal policies compare equal.
     package var statuses: [Int]
-    /// Of how many different paths the requests must be that failed once they were sent. One path may fail by itself.
+    /// The minimum number of different paths among the requests that failed after they were sent. A single path may be
+    /// at fault.
     package var paths: Int
-    /// Of how many different clients they must be. One client may be after just that.
+    /// The minimum number of different clients among them. A single client may intend an ejection.
     package var clients: Int
-    /// The percentage of the servers that may be ejected at once, of which one always may; servers that refuse
+    /// The maximum percentage of servers ejected at once, and always at least one server. Servers that refuse
     /// connections do not count against it.
     package var largestShare: Int
-    /// Whether the last server that takes requests is ejected as well, so that clients hear at once that it fails.
+    /// Whether the last available server is ejected as well, so that clients learn of its failure at once.
     package var ejectsLastServer: Bool
-    /// How long the first time; doubled each further time.
+    /// The duration of the first ejection, which each further one doubles.
     package var first: TimeAmount
     package var longest: TimeAmount
-    /// Over how long a server that comes back gets its whole share again.
+    /// The time over which a returning server regains its full share.
     package var slowReturn: TimeAmount
 
     package init(

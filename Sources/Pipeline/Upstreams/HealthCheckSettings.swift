@@ -1,11 +1,11 @@
-/// How a server's health is asked for.
+/// The settings of a server's health checks.
 package struct HealthCheckSettings: Sendable, Equatable {
     package var path: String
     package var interval: Duration
     package var timeout: Duration
-    /// Good answers in a row that make an unhealthy server healthy.
+    /// The number of consecutive good responses that makes an unhealthy server healthy.
     package var healthyAfter: Int
-    /// Bad or missing answers in a row that make a healthy server unhealthy.
+    /// The number of consecutive bad or missing responses that makes a healthy server unhealthy.
     package var unhealthyAfter: Int
 
     package init(

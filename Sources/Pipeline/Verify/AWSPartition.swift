@@ -4,9 +4,9 @@ internal import Encoding
 package struct AWSPartition: Sendable {
     /// The prefix of its regions' names; empty for the commercial partition.
     let regionPrefix: String
-    /// Where the names of a region's services end: `cognito-idp.us-east-1.amazonaws.com`.
+    /// The domain suffix of a region's services: `cognito-idp.us-east-1.amazonaws.com`.
     package let suffix: String
-    /// The same for those with IPv6 as well.
+    /// The domain suffix of the services' names that have IPv6 as well.
     let dualStackSuffix: String
 
     private init(_ regionPrefix: String, _ suffix: String, _ dualStackSuffix: String) {
@@ -15,7 +15,8 @@ package struct AWSPartition: Sendable {
         self.dualStackSuffix = dualStackSuffix
     }
 
-    /// GovCloud (`us-gov-`) has the commercial one's domains. Those whose regions are not public come last.
+    /// GovCloud (`us-gov-`) has the commercial partition's domains. Partitions with regions that are not public come
+    /// last.
     static let all = [
         AWSPartition("", "amazonaws.com", "api.aws"),
         AWSPartition("cn-", "amazonaws.com.cn", "api.amazonwebservices.com.cn"),
@@ -26,8 +27,8 @@ package struct AWSPartition: Sendable {
         AWSPartition("us-isof-", "csp.hci.ic.gov", "api.aws.hci.ic.gov"),
     ]
 
-    /// Whether a host is that of Cognito's API in a region, by one of AWS's own names or a VPC endpoint's. Other names
-    /// with these endings can be customers', as those of buckets and load balancers are.
+    /// Whether a host is Cognito's API in a region, under one of AWS's own names or a VPC endpoint's. Other names with
+    /// these suffixes can belong to customers, such as those of buckets and load balancers.
     ///
     /// - Parameter host: in lower case.
     package static func isCognitoAPI(_ host: String, region: String) -> Bool {
@@ -39,7 +40,7 @@ package struct AWSPartition: Sendable {
             || host.ends(with: ".cognito-idp-fips.\(region).vpce.\(partition.suffix)")
     }
 
-    /// The one that a region belongs to; the commercial one for a region that none claims.
+    /// The partition of a region; the commercial one if no other claims it.
     package static func of(region: String) -> AWSPartition {
         all.dropFirst().first { region.hasPrefix($0.regionPrefix) } ?? all[0]
     }

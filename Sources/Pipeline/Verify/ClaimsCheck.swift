@@ -1,7 +1,7 @@
 internal import Cryptography
 internal import Encoding
 
-/// The claims of a token whose signature is right, against what its issuer's profile demands (RFC 7519, 4.1).
+/// The check of a token's claims against its issuer's profile, after the signature was verified (RFC 7519, 4.1).
 struct ClaimsCheck {
     let issuer: Issuer
     let accepting: TokenAcceptance
@@ -9,12 +9,12 @@ struct ClaimsCheck {
 
     private static let maximumSubjectBytes = 255
 
-    /// The token these claims make. `expired` is thrown only when nothing else is wrong, because it alone is told to
-    /// the client.
+    /// The token with these claims. `expired` is thrown only if nothing else is wrong, because the client learns of
+    /// expiry alone.
     ///
     /// - Parameters:
-    ///   - key: the one that signed it, of the key set of this generation.
-    ///   - index: the issuer's place in ``TokenVerifier/issuers``.
+    ///   - key: the key that signed it, from the key set of this generation.
+    ///   - index: the issuer's index in ``TokenVerifier/issuers``.
     func verified(
         _ claims: JSONObject, keyID: String, by key: VerificationKey, generation: UInt64, issuerIndex index: Int
     ) throws(RejectReason) -> VerifiedToken {
@@ -32,7 +32,7 @@ struct ClaimsCheck {
                 endsAt: expires + issuer.skew + issuer.grace))
     }
 
-    /// `nbf` and `iat` may be missing; where they are, they must not lie in the future.
+    /// `nbf` and `iat` are optional; if present, they must not lie in the future.
     private func requirePast(_ claims: JSONObject) throws(RejectReason) -> Int64? {
         if let notBefore = claims["nbf"] {
             guard let seconds = notBefore.numberValue?.numericDate else { throw .notBeforeInvalid }

@@ -1,26 +1,26 @@
 internal import Cryptography
 internal import Encoding
 
-/// A JWS in compact serialization (RFC 7515, 3.1), taken apart and decoded; nothing in it is verified yet.
+/// A JWS in compact serialization (RFC 7515, 3.1), split and decoded but not verified.
 struct CompactToken {
     private enum Header {
         case known(TokenHeader)
         case unread(JSONObject)
     }
 
-    /// How long the header is as it came.
+    /// The length of the encoded header, in bytes.
     let headerCount: Int
-    /// How much of the token the signature is over: the header and payload as they came, with the dot between.
+    /// The length of the signed part, in bytes: the encoded header and payload, with the dot between.
     let signedCount: Int
     private let header: Header
-    /// Any bytes, as far as the signature is concerned.
+    /// The payload: any bytes, as far as the signature is concerned.
     let payload: [UInt8]
     let signature: [UInt8]
 
-    /// - Parameter headers: what is known of headers already.
+    /// - Parameter headers: the cached headers.
     /// - Throws: ``RejectReason`` for anything but three strictly encoded segments, the first of them a JSON object.
     init(_ token: borrowing Span<UInt8>, headers: TokenHeaders? = nil) throws(RejectReason) {
-        // A third dot is in the last of the segments then, whose alphabet has none.
+        // A third dot would be in the last segment, whose alphabet has none.
         let dot = UInt8(ascii: ".")
         guard let first = token.firstIndex(of: dot), let last = token.firstIndex(of: dot, from: first + 1) else {
             throw .malformedToken
@@ -40,7 +40,7 @@ struct CompactToken {
         self.signedCount = last
     }
 
-    /// The header, and whether it was known already.
+    /// The header, and whether it was cached.
     func checkedHeader() throws(RejectReason) -> (TokenHeader, isKnown: Bool) {
         switch header {
         case .known(let header): (header, true)
@@ -53,12 +53,12 @@ struct CompactToken {
         try Self.object(payload, else: .malformedPayload)
     }
 
-    /// The key of the set that made the signature: the one of its `kid` that is for its `alg`, whatever the others are
-    /// (RFC 8725, 3.1). Nil where the set has none of this `kid`.
+    /// The key of the set that made the signature: the key with its `kid` that is for its `alg`, whatever the others
+    /// are (RFC 8725, 3.1). Nil if the set has no key with this `kid`.
     ///
     /// - Parameters:
-    ///   - token: what this was made of.
-    ///   - signatures: those known to be right, where some are known.
+    ///   - token: the whole text of this token.
+    ///   - signatures: the signatures that are known to be valid; nil if none are shared.
     func key(
         of header: TokenHeader, in keySet: KeySet, among algorithms: [SignatureAlgorithm],
         token: borrowing Span<UInt8>, signatures: LoopSignatures? = nil
@@ -90,17 +90,18 @@ struct CompactToken {
     }
 }
 
-/// The header parameters that choose a key, after every check that needs no issuer (RFC 7515, 4.1; RFC 8725, 3).
+/// The header parameters that select a key, after every check that needs no issuer (RFC 7515, 4.1; RFC 8725, 3).
 struct TokenHeader {
     static let maximumKeyIDBytes = 256
 
-    /// Empty where there is none.
+    /// Empty if there is none.
     let keyID: String
-    /// `typ` in normal form; nil where there is none.
+    /// `typ` in normal form; nil if there is none.
     let type: String?
     let algorithmName: String
 
-    /// - Throws: ``RejectReason`` for a header that is incomplete or asks for what this verifier doesn't do.
+    /// - Throws: ``RejectReason`` for a header that is incomplete or requires something that this verifier does not
+    ///   support.
     init(_ header: JSONObject) throws(RejectReason) {
         guard header["crit"] == nil else { throw .criticalHeader }
         guard header["b64"] == nil else { throw .unencodedPayload }

@@ -1,8 +1,8 @@
 package import Cryptography
 
-/// One identity provider whose tokens are accepted.
+/// An identity provider whose tokens are accepted.
 package struct Issuer: Sendable, Equatable {
-    /// Which claims an issuer's tokens have and what they must say.
+    /// The claims that an issuer's tokens must have, and their required values.
     package enum Profile: Sendable, Equatable {
         /// Amazon Cognito: `token_use`, and `client_id` (access) or `aud` (ID) naming one of the app clients.
         case cognito(clientIDs: Set<String>, tokenUses: Set<TokenUse>)
@@ -10,24 +10,24 @@ package struct Issuer: Sendable, Equatable {
         case apple(audiences: Set<String>)
         /// Any provider of OpenID Connect or OAuth 2.0.
         case openID(OpenIDRules)
-        /// This gateway's own sessions, or those of another one.
+        /// The sessions of this gateway, or of another one.
         case gatehouse(audiences: Set<String>)
     }
 
-    /// Where the keys come from. Only configuration says so; nothing in a token does.
+    /// The source of the keys. Only the configuration determines it, never a token.
     package enum KeySource: Sendable, Equatable {
-        /// A JWK Set behind this URL.
+        /// The JWK Set at this URL.
         case url(String)
-        /// The JWK Set that the provider's metadata behind this URL names (OpenID Connect Discovery 1.0, 4).
+        /// The JWK Set that the provider's metadata at this URL names (OpenID Connect Discovery 1.0, 4).
         case discovery(String)
         /// This JWK Set.
         case document([UInt8])
         /// A secret for HMAC, and the `kid` that tokens must have; nil: they must have none.
         case secret(Secret, keyID: String?)
-        /// This gateway's own keys, which the one who makes them hands over.
+        /// This gateway's own keys, which their creator supplies.
         case own
 
-        /// The URL, or `settings` or `state_directory` where nothing is fetched.
+        /// The URL, or `settings` or `state_directory` if nothing is fetched.
         package var place: String {
             switch self {
             case .url(let url), .discovery(let url): url
@@ -44,16 +44,16 @@ package struct Issuer: Sendable, Equatable {
     package var profile: Profile
     package var keySource: KeySource
     package var algorithms: [SignatureAlgorithm]
-    /// How far the issuer's clock may be off, in seconds.
+    /// The tolerated error of the issuer's clock, in seconds.
     package var skew: Int64
-    /// The longest ``skew`` that the configuration allows. Revocations outlast the `exp` of their tokens by it, because a
-    /// reload may lengthen the skew.
+    /// The longest ``skew`` that the configuration allows. Revocations are kept for this time after the `exp` of their
+    /// tokens, because a reload may lengthen the skew.
     package static let longestSkew: Int64 = 600
-    /// For how many seconds after its end a token is still taken: for who may exchange it for another one, and for
-    /// nobody else.
+    /// The time after its expiry for which a token is still accepted, in seconds. Nonzero only where the gateway's own
+    /// endpoints read session tokens, as to refresh them.
     package var grace: Int64 = 0
-    /// Whether a token may have been issued in the future. This gateway's own seem to be when its clock was set back:
-    /// for who may exchange them, as ``grace``.
+    /// Whether a token may have been issued in the future, as the gateway's own tokens appear to be when its clock was
+    /// set back. True only for the gateway's own endpoints, as ``grace``, and for calls to Cognito through the gateway.
     package var allowsFutureIssue = false
 
     package init(
@@ -68,7 +68,7 @@ package struct Issuer: Sendable, Equatable {
         self.skew = skew
     }
 
-    /// Which `typ` its tokens may have.
+    /// The `typ` headers that its tokens may have.
     package var types: TokenTypes {
         switch profile {
         case .cognito: .access
@@ -78,23 +78,23 @@ package struct Issuer: Sendable, Equatable {
         }
     }
 
-    /// Whether its tokens name no key because it has only one, which is a secret without a name.
+    /// Whether its tokens name no key, because its only key is a secret without a `kid`.
     var hasNamelessKey: Bool { if case .secret(_, nil) = keySource { true } else { false } }
 }
 
-/// Rules for a provider's tokens where it has no profile of its own.
+/// The rules for the tokens of a provider without a profile of its own.
 package struct OpenIDRules: Sendable, Equatable {
-    /// One of them must be in `aud`.
+    /// The accepted audiences; `aud` must contain one of them.
     package var audiences: Set<String>
-    /// The use that its tokens are accepted for: as access tokens or as ID tokens.
+    /// The use for which its tokens are accepted: as access tokens or as ID tokens.
     package var tokenUse: TokenUse
     package var types: TokenTypes
-    /// Claims that must be there, besides `iss`, `sub`, `aud` and `exp`.
+    /// The claims that are required in addition to `iss`, `sub`, `aud` and `exp`.
     package var requiredClaims: [String]
-    /// Where the user's groups are: a list of texts.
+    /// The path of the user's groups, which are a list of texts.
     package var groupsClaim: ClaimPath
 
-    /// - Parameter types: nil for those usual for the kind of token.
+    /// - Parameter types: nil for the usual ones of the token use.
     package init(
         audiences: Set<String>, tokenUse: TokenUse = .access, types: TokenTypes? = nil, requiredClaims: [String] = [],
         groupsClaim: ClaimPath = ClaimPath(["groups"])
@@ -108,8 +108,8 @@ package struct OpenIDRules: Sendable, Equatable {
 }
 
 extension Issuer {
-    /// A Cognito user pool. `iss` and the key set's URL follow from region and pool, and can be given instead, each by
-    /// itself: a local pool signs as the real one but serves its keys elsewhere.
+    /// A Cognito user pool. Region and pool determine `iss` and the key set's URL. Each can be overridden separately: a
+    /// local pool has the `iss` of the real one but serves its keys elsewhere.
     package static func cognito(
         name: String, region: String, userPoolID: String, clientIDs: Set<String>,
         tokenUses: Set<TokenUse> = [.access, .id], issuer: String? = nil, jwksURL: String? = nil

@@ -1,7 +1,7 @@
 internal import Cryptography
 internal import Encoding
 
-/// One element of a key set (RFC 7517, 4), made into the keys it stands for: one for each algorithm it may be used
+/// One element of a key set (RFC 7517, 4), converted into verification keys: one for each algorithm that it may be used
 /// with.
 struct JSONWebKey {
     struct Unusable: Error {
@@ -9,13 +9,14 @@ struct JSONWebKey {
     }
 
     let keyID: String
-    /// At least one, of different algorithms.
+    /// At least one, each for a different algorithm.
     let keys: [VerificationKey]
 
-    /// Members of private and symmetric keys (RFC 7518, 6.2.2 and 6.3.2). Whoever can read the set could sign with it.
+    /// Members of private and symmetric keys (RFC 7518, 6.2.2 and 6.3.2). Anyone who can read such a set could sign
+    /// with it.
     private static let secretMembers = ["d", "p", "q", "dp", "dq", "qi", "oth", "k"]
 
-    /// - Parameter algorithms: the issuer's. Where the key has no `alg`, those that fit its type are its own.
+    /// - Parameter algorithms: the issuer's. A key without `alg` is for those that fit its type.
     init(_ json: JSON, algorithms: [SignatureAlgorithm], origin: KeySet.Origin) throws(Unusable) {
         guard let key = json.objectValue else { throw Unusable(text: "not an object") }
         let keyID = try Self.keyID(key, origin)
@@ -32,7 +33,7 @@ struct JSONWebKey {
         }
     }
 
-    /// Empty for a key without a name.
+    /// Empty for a key without a `kid`.
     private static func keyID(_ key: JSONObject, _ origin: KeySet.Origin) throws(Unusable) -> String {
         if origin == .own, key["kid"] == nil { return "" }
         guard let keyID = key["kid"]?.stringValue, (1...TokenHeader.maximumKeyIDBytes).contains(keyID.utf8.count)

@@ -1,7 +1,7 @@
 package import Cryptography
 internal import Encoding
 
-/// Why a document is not a key set.
+/// The reason that a document is not a key set.
 package enum KeySetError: String, Error, Sendable {
     case tooLarge = "too-large"
     case notJSON = "not-json"
@@ -9,17 +9,17 @@ package enum KeySetError: String, Error, Sendable {
     case tooManyKeys = "too-many-keys"
 }
 
-/// An issuer's keys (a JWK Set, RFC 7517, 5), those that can verify its tokens.
+/// The keys of an issuer (a JWK Set, RFC 7517, 5) that can verify its tokens.
 package struct KeySet: Sendable {
     package static let maximumBytes = 1 << 20
-    /// How many keys of others a set may have.
+    /// The maximum number of keys in a published set.
     package static let maximumKeys = 64
 
-    /// Where a document comes from.
+    /// The origin of a document.
     package enum Origin: Sendable {
-        /// From where anybody can read it: it holds no secret, and each key has a name.
+        /// A public document: it contains no secret, and each key has a `kid`.
         case published
-        /// From someone who trusts its keys, however many, secrets included, and may name none of them.
+        /// A trusted document: it may have any number of keys, secrets included, and keys without a `kid`.
         case own
     }
 
@@ -28,9 +28,9 @@ package struct KeySet: Sendable {
         let keys: [VerificationKey]
     }
 
-    /// The maker's number for this set. No two sets of one process share it, so that equal numbers mean the same keys.
+    /// A number that the creator assigns. No two sets of one process share it, so equal numbers mean the same keys.
     package let generation: UInt64
-    /// One line for each key left out, with its place and the reason.
+    /// One line for each omitted key, with its index and the reason.
     package let dropped: [String]
     private let entries: [Entry]
 
@@ -39,11 +39,12 @@ package struct KeySet: Sendable {
     package var count: Int { entries.count }
     var keyIDs: [String] { entries.map(\.keyID) }
 
-    /// Reads a JWK Set. Keys that can't be used are left out and the others work (RFC 7517, 5).
+    /// Parses a JWK Set. Unusable keys are omitted, and the others work (RFC 7517, 5).
     ///
     /// - Parameters:
-    ///   - algorithms: the issuer's; a key for none of them can't be used.
-    ///   - origin: where the document comes from, which decides about secrets in it and how many keys it may have.
+    ///   - algorithms: the issuer's; a key for none of them is unusable.
+    ///   - origin: the document's origin, which determines whether it may contain secrets and how many keys it may
+    ///     have.
     package init(
         jwks document: [UInt8], algorithms: [SignatureAlgorithm] = [.rs256], origin: Origin = .published,
         generation: UInt64
@@ -63,8 +64,7 @@ package struct KeySet: Sendable {
                 dropped.append("keys[\(index)]: \(error.text)")
             }
         }
-        // Of two keys with one name neither can be meant, also when one of them is of no use (RFC 7517, 4.5:
-        // "distinct").
+        // Of two keys with the same `kid` neither is used, even if one of them is unusable (RFC 7517, 4.5: "distinct").
         let repeated = usable.filter { candidate in
             keys.indices.contains { $0 != candidate.index && Self.isKey(keys[$0], named: candidate.key.keyID) }
         }.map(\.index)
@@ -81,7 +81,7 @@ package struct KeySet: Sendable {
         (key["kid"]?.stringValue ?? "").hasSameBytes(as: name) && key["use"] != "enc"
     }
 
-    /// The one configured secret of an issuer that signs with HMAC. No document makes such a set.
+    /// A set with the configured secret of an issuer that signs with HMAC.
     ///
     /// - Parameter keyID: empty for a secret whose tokens have no `kid`.
     package init(
@@ -92,15 +92,15 @@ package struct KeySet: Sendable {
         self.generation = generation
     }
 
-    /// Whether a key of this `kid` is there, for whatever algorithm.
+    /// Whether the set has a key with this `kid`, for any algorithm.
     package func holds(id: String) -> Bool { keys(id: id) != nil }
 
-    /// The keys of this `kid`, compared byte for byte: one key for each of its algorithms. Nil if there is none.
+    /// The keys with this `kid`, compared byte for byte: one for each of its algorithms. Nil if there are none.
     func keys(id: String) -> [VerificationKey]? {
         entries.first { $0.keyID.hasSameBytes(as: id) }?.keys
     }
 
-    /// The key of this `kid` if it is for this algorithm.
+    /// The key with this `kid` if it is for this algorithm; else nil.
     package func key(id: String, algorithm: SignatureAlgorithm) -> VerificationKey? {
         keys(id: id)?.first { $0.algorithm == algorithm }
     }

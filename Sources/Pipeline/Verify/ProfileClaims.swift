@@ -1,6 +1,6 @@
 internal import Encoding
 
-/// The claims by which an issuer's tokens say who the user is and what they may.
+/// The claims of an issuer's tokens that identify the user and state the user's rights.
 enum UserClaims: Sendable {
     case cognitoAccess
     case cognitoID
@@ -41,7 +41,7 @@ enum UserClaims: Sendable {
         return groups
     }
 
-    /// `scope` separated by spaces (RFC 8693, 4.2), which some providers call `scp` and write as a list.
+    /// `scope`, separated by spaces (RFC 8693, 4.2). Some providers call it `scp` and write a list.
     func scopes(in claims: JSONObject) -> [String] {
         var scopes: [String] = []
         forEachScope(in: claims) { scopes.append(String(utf8: $0)) }
@@ -67,7 +67,7 @@ enum UserClaims: Sendable {
 }
 
 extension ClaimsCheck {
-    /// The claims with Apple's booleans as booleans, so that nobody has to know that they may be text.
+    /// The claims with Apple's booleans, which may be text, converted to JSON booleans.
     func plain(_ claims: JSONObject) -> JSONObject {
         guard case .apple = issuer.profile else { return claims }
         var claims = claims

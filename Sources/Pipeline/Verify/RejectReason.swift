@@ -1,5 +1,5 @@
-/// Why a token is not accepted. The raw values are for logs and metrics; a client is told at most that its token
-/// expired.
+/// The reason that a token is not accepted. The raw values are for logs and metrics; a client learns at most that its
+/// token expired.
 package enum RejectReason: String, Error, Sendable, CaseIterable {
     // The token's form.
     case tokenTooLarge = "token-too-large"
@@ -15,7 +15,7 @@ package enum RejectReason: String, Error, Sendable, CaseIterable {
     case keyInHeader = "key-in-header"
     case typeNotAllowed = "type-not-allowed"
 
-    // Its maker.
+    // Its issuer and key.
     case issuerInvalid = "issuer-invalid"
     case unknownIssuer = "unknown-issuer"
     case issuerNotAccepted = "issuer-not-accepted"

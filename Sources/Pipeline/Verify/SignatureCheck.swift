@@ -1,12 +1,12 @@
 package import Cryptography
 package import Encoding
 
-/// The signature of a JWS and nothing else: its payload may be any bytes (RFC 7515, 5.2).
+/// Verifies the signature of a JWS and nothing else: its payload may be any bytes (RFC 7515, 5.2).
 package struct SignatureCheck: Sendable {
     /// The contents of a JWS whose signature is valid.
     package struct Signed: Sendable {
         package let payload: [UInt8]
-        /// Empty where the JWS names no key.
+        /// Empty if the JWS names no key.
         package let keyID: String
         package let algorithm: SignatureAlgorithm
     }
@@ -19,7 +19,7 @@ package struct SignatureCheck: Sendable {
         self.algorithms = algorithms
     }
 
-    /// As strict as ``TokenVerifier`` about form, header and key; `typ` is the application's.
+    /// Checks form, header and key as strictly as ``TokenVerifier``; the caller checks `typ`.
     package func verify(_ jws: [UInt8]) throws(RejectReason) -> Signed {
         let token = try CompactToken(jws.span)
         let (header, _) = try token.checkedHeader()
@@ -30,14 +30,14 @@ package struct SignatureCheck: Sendable {
     }
 }
 
-/// A token that is only looked at. Anyone can have written what it says.
+/// A token that is only decoded. Anyone can have written its contents.
 package struct UnverifiedToken: Sendable {
     package let header: JSON
-    /// Nil where the payload is not JSON.
+    /// Nil if the payload is not JSON.
     package let payload: JSON?
 
-    /// Nil for what is not a compact JWS of two or three segments with a JSON header (RFC 7515, 3.1); the third may be
-    /// missing or anything.
+    /// Nil unless the token is a compact JWS of two or three segments with a JSON header (RFC 7515, 3.1). The third
+    /// segment may be missing, and is not read.
     package init?(_ token: [UInt8]) {
         let segments = token.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         guard (2...3).contains(segments.count), let header = Base64URL.decode(segments[0]),

@@ -1,8 +1,8 @@
-/// Finds the slots of a cache by the hashes of their keys.
+/// An index of a cache's slots by the hashes of their keys.
 ///
-/// Like a dictionary without the keys: whoever looks for one compares it where the hash is the same, and only there. In
-/// a large cache it is not the hashing that takes time but the keys' own memory, which a dictionary touches for each
-/// neighbour that it meets, when it looks for a key and when it removes one.
+/// It is like a dictionary without the keys: the caller compares keys, and only those with the same hash. In a large
+/// cache, the cost is not the hashing but the access to the keys' memory. A dictionary accesses it for each neighbour
+/// that it meets, both to find and to remove a key.
 struct SlotIndex {
     private struct Link {
         var hash = 0
@@ -12,7 +12,7 @@ struct SlotIndex {
 
     private static let none: Int32 = -1
 
-    /// The first slot of each chain; as many as a power of two.
+    /// The first slot of each chain; the number of chains is a power of two.
     private var chains = [Int32](repeating: none, count: 16)
     /// By slot.
     private var links: [Link] = []
@@ -29,7 +29,7 @@ struct SlotIndex {
         return nil
     }
 
-    /// - Parameter slot: one that isn't in here. Slots are small numbers.
+    /// - Parameter slot: a slot that is not in the index. Slots are small numbers.
     mutating func insert(_ slot: Int, _ hash: Int) {
         if count == chains.count { grow() }
         while links.count <= slot { links.append(Link()) }

@@ -2,12 +2,13 @@ internal import Cryptography
 internal import Encoding
 
 extension TokenVerifier {
-    /// The points in which a token that was rejected is not what the settings demand. Its signature is not looked at.
+    /// The differences between a rejected token and the settings. The signature is not checked.
     ///
-    /// If `iss` names none of the accepted issuers and only one is accepted, that one's demands count for the rest too.
+    /// If `iss` names none of the accepted issuers and only one is accepted, the rest is compared with that issuer's
+    /// settings.
     ///
-    /// - Parameters: as of ``verify(_:accepting:keys:now:)``.
-    /// - Returns: none for text that is no token, or where it is rejected for something that no claim says.
+    /// - Parameters: as for ``verify(_:accepting:keys:now:)``.
+    /// - Returns: empty if the text is not a token, or if it is rejected for something that is not compared here.
     package func differences(
         of token: some Collection<UInt8>, accepting: TokenAcceptance, keys: (_ issuerIndex: Int) -> KeySet?, now: Int64
     ) -> [TokenDifference] {
@@ -35,13 +36,13 @@ extension TokenVerifier {
     }
 }
 
-/// A token beside what one issuer's settings demand of it (the same as ``ClaimsCheck``, and all of it at once).
+/// The comparison of a token with one issuer's settings: the checks of ``ClaimsCheck``, but all of them at once.
 private struct TokenComparison {
     let issuer: Issuer
     let accepting: TokenAcceptance
     let now: Int64
 
-    /// How many values are named at most.
+    /// The maximum number of values that are listed.
     private static let maximumValues = 8
 
     func differences(of header: TokenHeader, keys: KeySet?) -> [TokenDifference] {
@@ -85,7 +86,7 @@ private struct TokenComparison {
         }
     }
 
-    /// Which of the two claims names the client depends on the use that the token has, whether it is wanted or not.
+    /// The token's use determines the claim that names the client, whether that use is accepted or not.
     private func cognito(
         _ claims: JSONObject, _ clientIDs: Set<String>, _ tokenUses: Set<TokenUse>
     ) -> [TokenDifference] {
@@ -101,7 +102,7 @@ private struct TokenComparison {
         return differences
     }
 
-    /// The use of all tokens of the issuer, where another one is asked for.
+    /// The difference in the use that all tokens of the issuer have, if another one is required.
     private func use(_ use: TokenUse) -> [TokenDifference] {
         guard !accepting.accepts(use) else { return [] }
         let accepted = accepting.tokenUses.map(\.rawValue).sorted()

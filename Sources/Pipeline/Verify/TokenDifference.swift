@@ -1,14 +1,14 @@
 internal import Encoding
 
-/// A point in which a token is not what the settings of its issuer demand.
+/// A difference between a token and the settings of its issuer.
 package struct TokenDifference: Sendable, Equatable, CustomStringConvertible {
     /// The claim, or the parameter of the header.
     package let name: String
-    /// The values that would do; of a time, a description.
+    /// The values that would be accepted; for a time, a description.
     package let expected: [String]
-    /// Nil where the token has none. Nobody has verified it, so characters that no terminal should get are replaced.
+    /// Nil if the token has none. The value is unverified, so characters that are unsafe for a terminal are replaced.
     package let got: String?
-    /// How far a time is from the present, in seconds; nil for what is no time.
+    /// The distance of a time from the present, in seconds; nil if the value is not a time.
     package let secondsOff: Int64?
 
     private static let maximumLength = 200
@@ -27,14 +27,14 @@ package struct TokenDifference: Sendable, Equatable, CustomStringConvertible {
         self.secondsOff = secondsOff
     }
 
-    /// A time that is over, and must not be.
+    /// A time that has passed, but must not have.
     static func tooEarly(_ name: String, _ time: Int64, skew: Int64, now: Int64) -> TokenDifference {
         TokenDifference(
             time: name, expected: "after \(text(time: now.saturating(minus: skew)))", got: time,
             secondsOff: now.saturating(minus: time))
     }
 
-    /// A time that has not come yet, and must have.
+    /// A time that has not come, but must have.
     static func tooLate(_ name: String, _ time: Int64, skew: Int64, now: Int64) -> TokenDifference {
         TokenDifference(
             time: name, expected: "until \(text(time: now.saturating(minus: -skew)))", got: time,
@@ -57,7 +57,7 @@ package struct TokenDifference: Sendable, Equatable, CustomStringConvertible {
         return String(String.UnicodeScalarView(scalars.prefix(maximumLength))).visible + "…"
     }
 
-    /// Seconds where no calendar has the time.
+    /// The time as text; in seconds if no calendar has it.
     private static func text(time: Int64) -> String {
         (-62_167_219_200...253_402_300_799).contains(time) ? Timestamp.text(time) : "\(time)"
     }

@@ -1,12 +1,12 @@
 internal import Encoding
 
-/// The headers of tokens that were verified lately on one event loop. Whatever a key signs has the same header, byte
-/// for byte, and is spared to be read again.
+/// The headers of tokens that were recently verified on one event loop. All tokens that a key signs have the same
+/// header, byte for byte, so it is not parsed again.
 ///
-/// A decoded header follows from its bytes alone, so a cached one adds nothing to the token's own claims: the key is
+/// A decoded header depends on its bytes alone, so a cached one adds nothing to the token's own statements: the key is
 /// looked up in the issuer's set each time. Not `Sendable` and without locks.
 package final class TokenHeaders {
-    /// Keys are few, and only they can put a header here.
+    /// Keys are few, and only tokens that they sign add a header here.
     private static let maximumCount = 8
 
     private var known: [(segment: [UInt8], header: TokenHeader)] = []
@@ -23,7 +23,7 @@ package final class TokenHeaders {
         return nil
     }
 
-    /// Keeps the header of a token whose signature is right.
+    /// Caches the header of a token whose signature is valid.
     func remember(_ header: TokenHeader, _ segment: borrowing Span<UInt8>) {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(segment.count)

@@ -16,7 +16,7 @@ extension ClaimsCheck {
         case .gatehouse(let audiences):
             let use = try accepted(.session)
             let audience = try audience(of: claims, among: audiences)
-            // Without these a session could be neither ended nor asked to sign in again.
+            // A session without these could neither be ended nor be required to sign in again.
             guard Self.isText(claims["sid"]), Self.isText(claims["jti"]), claims["auth_time"]?.numberValue != nil
             else { throw .claimMissing }
             return (use, audience)
@@ -34,7 +34,7 @@ extension ClaimsCheck {
         }
         guard tokenUses.contains(use) else { throw .tokenUseNotAccepted }
         guard try accepted(use) == .access else { return (use, try audience(of: claims, among: clientIDs)) }
-        // An access token's `aud` is a resource server's, if any: it says nothing about the client.
+        // The `aud` of an access token, if any, names a resource server and not the client.
         var known: String?
         claims.withText(of: "client_id") { clientID in
             known = clientIDs.first { clientID.hasSameBytes(as: $0.utf8.span) }
@@ -46,14 +46,14 @@ extension ClaimsCheck {
     private func openIDKind(of claims: JSONObject, _ rules: OpenIDRules) throws(RejectReason) -> Kind {
         try refuseEvents(claims)
         let use = try accepted(rules.tokenUse)
-        // Where a provider says what a token is, it must be that one. Hashes of what was issued beside it are in ID
-        // tokens only (OpenID Connect Core 1.0, 3.1.3.6 and 3.3.2.11).
+        // If a provider states the use of a token, it must be this one. Only ID tokens contain hashes of values that
+        // were issued with them (OpenID Connect Core 1.0, 3.1.3.6 and 3.3.2.11).
         if let said = claims["token_use"], said != .string(use.rawValue) { throw .tokenUseNotAccepted }
         if use == .access, claims["at_hash"] != nil || claims["c_hash"] != nil { throw .tokenUseNotAccepted }
         let audience = try audience(of: claims, among: rules.audiences)
         for name in rules.requiredClaims where (claims[name] ?? .null) == .null { throw .claimMissing }
         guard use == .access else { return (use, audience) }
-        // Of an access token the audience is the API; which client it was issued to it may say (RFC 9068, 2.2).
+        // The audience of an access token is the API; it may name its client separately (RFC 9068, 2.2).
         return (use, claims["client_id"]?.stringValue ?? claims["azp"]?.stringValue ?? "")
     }
 
@@ -75,7 +75,7 @@ extension ClaimsCheck {
         return audience
     }
 
-    /// One string or an array of nothing but strings (RFC 7519, 4.1.3); none for anything else.
+    /// The audiences: one string or an array of only strings (RFC 7519, 4.1.3); empty for anything else.
     static func audiences(_ claim: JSON?) -> [String] {
         switch claim {
         case .string(let audience): return [audience]
@@ -90,7 +90,7 @@ extension ClaimsCheck {
 }
 
 extension Set<String> {
-    /// Whether one of the elements is the same bytes; `contains` would also take canonically equivalent text.
+    /// Whether an element has the same bytes; `contains` would also match canonically equivalent text.
     func containsBytes(of text: String) -> Bool {
         contains { $0.hasSameBytes(as: text) }
     }

@@ -1,18 +1,18 @@
 internal import Encoding
 internal import Glibc
 
-/// A token as a key: the same byte for byte, hashed by its last bytes alone.
+/// A token's text as a key: compared byte for byte, hashed by its last bytes alone.
 ///
-/// A token ends in its signature, whose bytes nobody can choose who cannot sign. Two verified tokens therefore collide
-/// as seldom as with a hash of the whole, and a kilobyte of Base64 is not hashed at every request. Unverified tokens
-/// are looked up but never stored, so that a client cannot make many keys that end alike.
+/// A token ends in its signature, whose bytes nobody can choose without the key. Two verified tokens therefore collide
+/// as seldom as with a hash of the whole, without hashing a kilobyte of Base64 at every request. Unverified tokens are
+/// looked up but never stored, so a client cannot create many keys with the same end.
 enum TokenText {
     /// Enough of a signature, and few enough to be inside it for every algorithm.
     private static let hashedBytes = 32
 
     static func isSame(_ one: String, _ other: String) -> Bool {
-        // Not as strings, for which everything else but ASCII can take long; a span compares words, which is several
-        // times as slow as memory can be compared.
+        // Not compared as strings, which can be slow beyond ASCII, nor as spans: these compare words, which is several
+        // times as slow as comparing memory.
         let (one, other) = (one.utf8.span, other.utf8.span)
         guard one.count == other.count, one.count > 0 else { return one.count == other.count }
         return unsafe one.withUnsafeBytes { one in

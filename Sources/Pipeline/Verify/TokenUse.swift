@@ -1,8 +1,8 @@
 /// The purpose of a token. One kind is never accepted for another.
 package enum TokenUse: String, Sendable, Hashable, CaseIterable {
-    /// It gives access to an API.
+    /// Grants access to an API.
     case access
-    /// It says who a user is (OpenID Connect Core 1.0, 2).
+    /// Identifies a user (OpenID Connect Core 1.0, 2).
     case id
     /// The gateway's own session.
     case session

@@ -5,16 +5,16 @@ internal import Encoding
 package enum Verdict: Sendable {
     case verified(VerifiedToken)
     case rejected(RejectReason)
-    /// The issuer has no key set yet, or its set has no key of this `kid`: the caller fetches it and asks again, or
-    /// takes it for ``RejectReason/unknownKey`` where the set is fresh enough.
+    /// The issuer has no key set yet, or its set has no key with this `kid`. The caller fetches the set and verifies
+    /// again, or rejects with ``RejectReason/unknownKey`` if the set is recent enough.
     case needsKeys(issuerIndex: Int, keyID: String)
 }
 
-/// Verifies JWTs (RFC 7519) as RFC 8725 demands. A value: it fetches nothing and knows no clock.
+/// Verifies JWTs (RFC 7519) as RFC 8725 requires. A value: it fetches nothing and reads no clock.
 package struct TokenVerifier: Sendable {
     package static let defaultMaximumTokenBytes = 8192
 
-    /// The issuers, in the order their indexes refer to.
+    /// The issuers, in the order of their indexes.
     package let issuers: [Issuer]
     let maximumTokenBytes: Int
 
@@ -23,12 +23,12 @@ package struct TokenVerifier: Sendable {
         self.maximumTokenBytes = maximumTokenBytes
     }
 
-    /// Judges a compact JWS.
+    /// Verifies a compact JWS.
     ///
     /// - Parameters:
     ///   - token: The token's own bytes, without `Bearer`.
-    ///   - accepting: The issuers and kinds of token that are good enough here.
-    ///   - keys: The present key set of the issuer at an index, nil if there is none.
+    ///   - accepting: The accepted issuers and kinds of token.
+    ///   - keys: Returns the current key set of the issuer at an index, nil if there is none.
     ///   - now: Seconds since 1970.
     package func verify(
         _ token: some Collection<UInt8>, accepting: TokenAcceptance, keys: (_ issuerIndex: Int) -> KeySet?, now: Int64
@@ -37,11 +37,11 @@ package struct TokenVerifier: Sendable {
         return verify(token.span, accepting: accepting, keys: keys, headers: nil, signatures: nil, now: now)
     }
 
-    /// The same of bytes that are somewhere already.
+    /// Verifies a compact JWS without copying it.
     ///
     /// - Parameters:
-    ///   - headers: those of the event loop.
-    ///   - signatures: the event loop's access to those that any loop has verified.
+    ///   - headers: the cached headers of the event loop.
+    ///   - signatures: the event loop's access to the signatures that any loop has verified.
     package func verify(
         _ token: borrowing Span<UInt8>, accepting: TokenAcceptance, keys: (_ issuerIndex: Int) -> KeySet?,
         headers: TokenHeaders?, signatures: LoopSignatures? = nil, now: Int64
@@ -66,7 +66,7 @@ package struct TokenVerifier: Sendable {
         let issuer = issuers[index]
         guard issuer.types.accepts(header.type) else { throw .typeNotAllowed }
         guard !header.keyID.isEmpty || issuer.hasNamelessKey else { throw .keyIDInvalid }
-        // Also without keys: they are not fetched for a token that none of them can verify.
+        // Checked before the keys, which are not fetched for a token that none of them can verify.
         guard header.algorithm(among: issuer.algorithms) != nil else { throw .algorithmNotAllowed }
         guard let keySet = keys(index),
             let key = try token.key(
@@ -78,7 +78,7 @@ package struct TokenVerifier: Sendable {
                 claims, keyID: header.keyID, by: key, generation: keySet.generation, issuerIndex: index))
     }
 
-    /// The issuer the payload names. It is not verified yet and only chooses the keys that may verify it.
+    /// The issuer that the payload names. It is unverified and only selects the keys that may verify it.
     private func issuerIndex(
         of payload: JSONObject, accepting: TokenAcceptance
     ) throws(RejectReason) -> Int {

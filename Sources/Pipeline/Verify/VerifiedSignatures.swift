@@ -2,29 +2,28 @@ internal import Cryptography
 internal import Encoding
 internal import Synchronization
 
-/// The signatures that any event loop has verified, so that a token costs the process one verification and not one on
-/// each loop.
+/// The signatures that any event loop has verified, so that a token costs one verification for the process instead of
+/// one for each loop.
 ///
-/// An entry says that a token's text, byte for byte, bears the signature of one key, and nothing else. That is true for
-/// ever, so nothing ends an entry and none lets a token in: each loop asks for the key that the issuer's set has now,
-/// and judges the claims, the time and the revocations itself. A token that has ended is refused by all loops, whatever
-/// is known of its signature. Tokens that are checked with a shared secret are left out: HMAC costs no more than this.
+/// An entry states that a token's text, byte for byte, has a valid signature of one key, and nothing else. That never
+/// changes, so entries do not expire. No entry admits a token: each loop looks up the current key in the issuer's set,
+/// and checks the claims, the time and the revocations itself. All loops refuse an expired token, even if its signature
+/// is known. Tokens that are verified with a shared secret are not included: HMAC costs no more than a lookup.
 ///
-/// An entry is a SHA-256 of the key and the text, with a random start that only this process knows. Its size is fixed
-/// and no token is kept. Loops read and write without locks and without any ordering: a digest of which only a part is
-/// written yet, or that two loops have written over each other, is found by nobody, because all 256 bits must be those
-/// of the question.
+/// An entry is a SHA-256 of the key and the text, with a random prefix that only this process knows. Its size is fixed
+/// and it contains no token. Loops read and write without locks and without memory ordering. A digest that is only
+/// partly written, or that two loops have overwritten, matches no lookup, because all 256 bits must be equal.
 @safe package final class VerifiedSignatures: Sendable {
-    /// How many entries have their places beside each other; a new one displaces only one of these.
+    /// The number of entries in a group; a new entry replaces only one of its group.
     private static let neighbours = 8
     private static let words = SignatureDigest.wordCount
 
-    /// One behind the other. Only ever read and changed atomically, and never replaced.
+    /// The entries in sequence. Only read and changed atomically, and never reallocated.
     private nonisolated(unsafe) let table: UnsafeMutablePointer<Atomic<UInt64>>
     private let groups: Int
     private let salt = SecureRandom.bytes(SHA256.byteCount)
 
-    /// - Parameter capacity: how many entries there are at most, of 32 bytes each; taken as the next power of two.
+    /// - Parameter capacity: the maximum number of entries, of 32 bytes each; rounded up to a power of two.
     package init(capacity: Int = 65_536) {
         var groups = 1
         while groups * Self.neighbours < capacity { groups *= 2 }
@@ -40,7 +39,7 @@ internal import Synchronization
         unsafe table.deallocate()
     }
 
-    /// The entry of a token's signature by a key; nil for a key that is a secret.
+    /// The entry of a token's signature by a key; nil if the key is a shared secret.
     ///
     /// - Parameter token: the whole text.
     func digest(of token: borrowing Span<UInt8>, key: VerificationKey) -> SignatureDigest? {
@@ -58,11 +57,11 @@ internal import Synchronization
         return (0..<Self.neighbours).contains { holds(digest, at: first + $0 * Self.words) }
     }
 
-    /// Adds a signature that was found to be right.
+    /// Adds a valid signature.
     func insert(_ digest: SignatureDigest) {
         let first = place(of: digest)
         let free = (0..<Self.neighbours).first { unsafe table[first + $0 * Self.words].load(ordering: .relaxed) == 0 }
-        // Of a full group any goes: its bits are as good as random numbers.
+        // In a full group any entry may go; the digest's bits are as good as random numbers.
         let neighbour = free ?? Int(truncatingIfNeeded: digest[3]) & (Self.neighbours - 1)
         for word in 0..<Self.words {
             unsafe table[first + neighbour * Self.words + word].store(digest[word], ordering: .relaxed)
@@ -78,7 +77,7 @@ internal import Synchronization
     }
 }
 
-/// 256 bits, the first word of which is never zero.
+/// 256 bits, of which the first word is never zero.
 struct SignatureDigest: Equatable {
     static let wordCount = 4
 
@@ -86,7 +85,7 @@ struct SignatureDigest: Equatable {
 
     init(_ digest: [UInt8]) {
         let bytes = digest.span
-        // An empty place has zeros.
+        // An empty entry has zeros.
         words = (bytes.word(at: 0) | 1, bytes.word(at: 8), bytes.word(at: 16), bytes.word(at: 24))
     }
 
@@ -105,7 +104,7 @@ struct SignatureDigest: Equatable {
 /// One event loop's access to the signatures that all have verified. Not `Sendable` and without locks.
 package final class LoopSignatures {
     private let shared: VerifiedSignatures
-    /// How many tokens needed no verification because another loop, or this one long ago, had done it.
+    /// The number of tokens that needed no verification because a loop, possibly this one, had verified them earlier.
     private(set) var foundCount = 0
 
     init(_ shared: VerifiedSignatures) { self.shared = shared }

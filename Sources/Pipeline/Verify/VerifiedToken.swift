@@ -1,10 +1,10 @@
 package import Cryptography
 package import Encoding
 
-/// A token whose signature and claims were all found right.
+/// A token with a valid signature and valid claims.
 ///
-/// A copy is one reference. Groups, scopes and names are read from the claims when they are asked for: most requests
-/// never ask.
+/// A copy is one reference. Groups, scopes and names are read from the claims on access, because most requests do not
+/// need them.
 package struct VerifiedToken: Sendable {
     private var contents: Contents
 
@@ -57,7 +57,7 @@ package struct VerifiedToken: Sendable {
 
     /// A token that ``TokenVerifier`` has verified.
     ///
-    /// - Parameter user: where the claims say who the user is.
+    /// - Parameter user: the claims that identify the user.
     init(
         of issuer: Issuer, subject: String, tokenUse: TokenUse, clientID: String, user: UserClaims, expires: Int64,
         issuedAt: Int64?, claims: JSONObject, keyID: String, proof: TokenProof
@@ -71,7 +71,7 @@ package struct VerifiedToken: Sendable {
 
     /// The `iss` claim.
     package var issuer: String { contents.values.issuer }
-    /// The name the issuer goes by in the configuration.
+    /// The issuer's name in the configuration.
     package var issuerName: String { contents.values.issuerName }
     /// The `sub` claim: 1 to 255 bytes, any characters.
     package var subject: String { contents.values.subject }
@@ -85,14 +85,15 @@ package struct VerifiedToken: Sendable {
         set { change { $0.issuedAt = newValue } }
     }
     package var keyID: String { contents.values.keyID }
-    /// How it was verified. Nil for a token that ``TokenVerifier`` did not make; such a one is never cached.
+    /// The evidence of its verification. Nil for a token that ``TokenVerifier`` did not make; such a token is never
+    /// cached.
     package var proof: TokenProof? { contents.values.proof }
 
     /// The whole payload.
     package var claims: JSONObject {
         get { contents.values.claims }
         set {
-            // The user stays as the token said.
+            // The user remains as in the original token.
             let user = stated
             change { ($0.claims, $0.user) = (newValue, .stated(user)) }
         }
@@ -162,7 +163,7 @@ package struct VerifiedToken: Sendable {
     }
 }
 
-/// For ``IdentityLines``, which copies texts from the payload to header lines: no value is made of them in between.
+/// Accessors for ``IdentityLines``, which copies texts from the payload to header lines without intermediate values.
 extension VerifiedToken {
     func withUsername(_ body: (borrowing Span<UInt8>) -> Void) {
         switch contents.values.user {
@@ -194,23 +195,23 @@ extension VerifiedToken {
     }
 }
 
-/// With what, and until when, a token is verified.
+/// The key that verified a token, and the end of its validity.
 package struct TokenProof: Sendable {
-    /// The issuer's place in ``TokenVerifier/issuers``.
+    /// The issuer's index in ``TokenVerifier/issuers``.
     package let issuerIndex: Int
     /// The key that signed it, and the generation of the key set it came from.
     package let key: VerificationKey
     package let generation: UInt64
-    /// The first second at which it is not valid any more: `exp` and the skew.
+    /// The first second at which it is no longer valid: `exp` plus the issuer's skew and grace.
     package let endsAt: Int64
 }
 
-/// Which verified tokens a route takes.
+/// The verified tokens that a route accepts.
 package struct TokenAcceptance: Sendable, Equatable {
-    /// The configured names of the issuers; nil for every one.
+    /// The configured names of the issuers; nil for all.
     package let issuers: Set<String>?
     package let tokenUses: Set<TokenUse>
-    /// The same as one bit each: every request asks.
+    /// ``tokenUses`` as one bit each, because every request checks them.
     private let useBits: UInt8
 
     package init(issuers: Set<String>? = nil, tokenUses: Set<TokenUse>) {
@@ -225,7 +226,7 @@ package struct TokenAcceptance: Sendable, Equatable {
         issuers?.contains(name) ?? true
     }
 
-    /// Why a token that is right in itself is not accepted here.
+    /// The reason that an otherwise valid token is not accepted here; nil if it is.
     package func rejection(issuerName: String, use: TokenUse) -> RejectReason? {
         guard accepts(issuerNamed: issuerName) else { return .issuerNotAccepted }
         return accepts(use) ? nil : .tokenUseNotAccepted

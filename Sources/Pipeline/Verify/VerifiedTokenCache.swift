@@ -1,28 +1,28 @@
 internal import Cryptography
 internal import Encoding
 
-/// The tokens verified on one event loop, least recently used first to go.
+/// The tokens verified on one event loop, with eviction of the least recently used.
 ///
-/// The key is the token's whole text, so that nothing is believed that was not verified byte for byte. Not `Sendable`
-/// and without locks: each event loop has its own.
+/// The key is the token's whole text, so that only text that was verified byte for byte is accepted. Not `Sendable` and
+/// without locks: each event loop has its own.
 ///
-/// `Extra` is what the owner makes of a token once and wants at each request, such as ready header lines.
+/// `Extra` is what the owner derives from a token once and needs at each request, such as complete header lines.
 package final class VerifiedTokenCache<Extra> {
     /// One verified token. A class, so that a hit costs one reference count and not one for each claim.
     package final class Entry {
         package let token: VerifiedToken
         let extra: Extra
-        /// Whether attributes of the token's user are still to be read.
+        /// Whether the attributes of the token's user must still be read.
         let lacksAttributes: Bool
-        /// Which requirements the token has been found to meet.
+        /// The requirements that the token is known to meet.
         var met = MetRequirements()
         /// The assertions signed for backends from this token.
         package var assertions = IssuedAssertions()
-        /// The token's `sub`, and the second at which it ends, without a copy of the whole.
+        /// The token's `sub`, and the second at which it ends, without a copy of the token.
         package var subject: String { token.subject }
         var tokenEndsAt: Int64 { proof.endsAt }
         fileprivate let proof: TokenProof
-        /// The second at which this ends whatever else happens.
+        /// The second at which the entry ends at the latest.
         fileprivate let endsAt: Int64
 
         fileprivate init(
@@ -42,28 +42,29 @@ package final class VerifiedTokenCache<Extra> {
         case rejected(RejectReason)
         /// The token is verified and was revoked.
         case revoked(VerifiedToken)
-        /// The token is verified, and nobody knows whether it is revoked.
+        /// The token is verified, but it is unknown whether it is revoked.
         case undecided
-        /// It must be verified.
+        /// The token must be verified.
         case miss
     }
 
     private struct Slot {
         var text: String
         var entry: Entry?
-        /// The generation of the key set last seen to hold the entry's key.
+        /// The generation of the last key set that was found to contain the entry's key.
         var generation: UInt64
-        /// The generation of the last list of revocations that did not mean the token.
+        /// The generation of the last list of revocations that did not revoke the token.
         var revocations: UInt64
         var cost: Int
-        /// Neighbours in order of use; for a free slot, `older` is the next free one.
+        /// The adjacent slots in order of use; in a free slot, `older` is the next free one.
         var newer: Int
         var older: Int
     }
 
-    /// No entry lives longer unverified, whatever its `exp` says.
+    /// The maximum time until a token must be verified again, in seconds, whatever its `exp`.
     private static var maximumLife: Int64 { 86_400 }
-    /// Besides the text itself: its decoded claims (about twice the text), the slot and the entry.
+    /// The bytes for each byte of text, including the decoded claims (about twice the text). ``fixedCost`` is for the
+    /// slot and the entry.
     private static var costFactor: Int { 3 }
     private static var fixedCost: Int { 1024 }
     private static var none: Int { -1 }
@@ -84,19 +85,19 @@ package final class VerifiedTokenCache<Extra> {
 
     /// The headers of verified tokens, including tokens that are no longer cached.
     let headers = TokenHeaders()
-    /// Nil where the process has only one event loop.
+    /// Nil if the process has only one event loop.
     let signatures: LoopSignatures?
 
-    /// How many tokens are held, and about how many bytes they take.
+    /// The number of cached tokens, and their approximate size in bytes.
     package var count: Int { index.count }
     package private(set) var byteCount = 0
-    /// How often a lookup found its token, and how often not.
+    /// The number of lookups that found their token, and of those that did not.
     package private(set) var hitCount = 0
     package private(set) var missCount = 0
-    /// Of those that were not found, how many had a signature that the process knew.
+    /// The number of misses whose signature the process already knew.
     package var sharedCount: Int { signatures?.foundCount ?? 0 }
 
-    /// - Parameter signatures: those that any event loop has verified.
+    /// - Parameter signatures: the signatures that any event loop has verified.
     package init(
         maximumEntries: Int = 10_000, maximumBytes: Int = 64 << 20, signatures: VerifiedSignatures? = nil
     ) {
@@ -105,12 +106,13 @@ package final class VerifiedTokenCache<Extra> {
         self.maximumBytes = maximumBytes
     }
 
-    /// Finds a token by its own text.
+    /// Looks up a token by its text.
     ///
     /// - Parameters:
     ///   - accepting: As for ``TokenVerifier/verify(_:accepting:keys:now:)``; checked at each hit, because a token may
     ///     have been verified for another route.
-    ///   - keys: The present key set of the issuer at an index. An entry whose key is gone or changed ends here.
+    ///   - keys: Returns the current key set of the issuer at an index. An entry whose key is gone or changed is
+    ///     removed.
     ///   - now: Seconds since 1970.
     package func lookup(
         _ token: String, accepting: TokenAcceptance, keys: (_ issuerIndex: Int) -> KeySet?, now: Int64
@@ -136,12 +138,12 @@ package final class VerifiedTokenCache<Extra> {
         return .hit(entry)
     }
 
-    /// Keeps a token that ``TokenVerifier`` verified and returns its entry, also when it is too large to keep. The
-    /// caller has seen that ``revocations`` does not mean it.
+    /// Caches a token that ``TokenVerifier`` verified and returns its entry, even if it is too large to cache. The
+    /// caller has checked that ``revocations`` does not revoke it.
     ///
     /// - Parameters:
-    ///   - extraBytes: About how much memory `extra` takes.
-    ///   - lacksAttributes: Whether attributes of the token's user are still to be read.
+    ///   - extraBytes: The approximate size of `extra`.
+    ///   - lacksAttributes: Whether the attributes of the token's user must still be read.
     /// - Returns: Nil for a token without a proof, which was not verified.
     @discardableResult
     package func insert(
@@ -166,14 +168,14 @@ package final class VerifiedTokenCache<Extra> {
         return entry
     }
 
-    /// Forgets the tokens of a subject, so that they are verified anew.
+    /// Removes the tokens of a subject, so that they are verified again.
     package func removeAll(of subject: String) {
         for place in slots.indices where slots[place].entry?.subject.hasSameBytes(as: subject) == true {
             remove(place)
         }
     }
 
-    /// Forgets everything, as after a change of the configured issuers, to which the entries' indexes refer.
+    /// Removes all tokens, as after a change of the configured issuers, to which the entries' indexes refer.
     package func removeAll() {
         index.removeAll()
         slots.removeAll()
@@ -183,7 +185,7 @@ package final class VerifiedTokenCache<Extra> {
         byteCount = 0
     }
 
-    /// Whether the issuer's present key set still holds the key that signed the entry's token.
+    /// Whether the issuer's current key set still contains the key that signed the entry's token.
     private func isStillSigned(_ index: Int, _ entry: Entry, _ keySet: KeySet?) -> Bool {
         guard let keySet else { return false }
         if keySet.generation == slots[index].generation { return true }

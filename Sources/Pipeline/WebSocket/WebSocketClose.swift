@@ -1,6 +1,6 @@
-/// Why the gateway ends a WebSocket, and how it says so (RFC 6455 §5.5.1, §7.4).
+/// The reason that the gateway ends a WebSocket, and the Close frame that states it (RFC 6455 §5.5.1, §7.4).
 package struct WebSocketClose: Sendable, Equatable {
-    /// In the frame.
+    /// The status code in the frame.
     package let code: UInt16
     let text: String
     /// The reason code of logs and metrics.
@@ -10,14 +10,14 @@ package struct WebSocketClose: Sendable, Equatable {
     /// the HTTP status.
     package static let tokenExpired = WebSocketClose(
         code: 4401, text: "token expired", reason: .tokenExpired)
-    /// Nobody said anything for as long as the route allows.
+    /// Neither side sent anything for the time that the route allows.
     package static let idle = WebSocketClose(code: 4408, text: "idle", reason: .idle)
-    /// The gateway stops.
+    /// The gateway shuts down.
     package static let goingAway = WebSocketClose(code: 1001, text: "going away", reason: .goingAway)
 
-    /// The whole frame.
+    /// Returns the whole Close frame.
     ///
-    /// - Parameter mask: four bytes that no one can guess for a frame to a server (§5.3), nil for one to a client.
+    /// - Parameter mask: four unpredictable bytes for a frame to a server (§5.3), nil for a frame to a client.
     package func frame(mask: [UInt8]? = nil) -> [UInt8] {
         let payload = [UInt8(code >> 8), UInt8(code & 0xFF)] + Array(text.utf8)
         guard let mask else { return [0x88, UInt8(payload.count)] + payload }

@@ -1,23 +1,23 @@
-/// Knows where in one direction of a WebSocket one frame ends and the next begins (RFC 6455 §5.2), which is where a
-/// control frame may be put in, also within a fragmented message (§5.4). It looks at headers only and keeps no bytes.
+/// Tracks the boundaries between frames in one direction of a WebSocket (RFC 6455 §5.2). A control frame may be
+/// inserted there, also within a fragmented message (§5.4). It reads headers only and stores no bytes.
 package struct WebSocketFrameTracker: Sendable, Equatable {
     private enum State: Equatable {
-        /// How much of a frame's header has been seen, as far as it matters.
+        /// The part of a frame's header that has been read, as far as it matters.
         case header(Header)
         case payload(left: UInt64, isClose: Bool)
         /// A Close frame was the last one of this direction (§5.5.1).
         case closed
-        /// These are no frames, or not of this direction: nothing can be told about them.
+        /// The bytes are not frames, or not of this direction: boundaries are unknown.
         case lost
     }
 
     private struct Header: Equatable {
         var seen = 0
-        /// Bytes of the header altogether, known from its second byte on.
+        /// The length of the header in bytes, known from its second byte on.
         var size = 2
         var isControl = false
         var isClose = false
-        /// Of the payload, as far as it has been seen.
+        /// The length of the payload, as far as it has been read.
         var length: UInt64 = 0
     }
 
@@ -29,21 +29,21 @@ package struct WebSocketFrameTracker: Sendable, Equatable {
         self.isMasked = isMasked
     }
 
-    /// Whether a frame may be put in now.
+    /// Whether a frame may be inserted now.
     package var isAtBoundary: Bool { state == .header(Header()) }
 
     /// Whether a boundary may still come.
     package var isTracking: Bool { state != .closed && state != .lost }
 
-    /// Takes note of bytes that pass.
+    /// Advances over bytes that are passed on.
     package mutating func advance(over bytes: borrowing Span<UInt8>) {
         var position = 0
         while position < bytes.count, isTracking { step(bytes, &position) }
     }
 
-    /// Takes note of bytes up to the next boundary, which is at or behind the present position.
+    /// Advances to the next boundary, which may be the current position.
     ///
-    /// - Returns: how many of them come before it, or nil when it does not come within them.
+    /// - Returns: the number of bytes before it, or nil if it does not come within these bytes.
     package mutating func advance(toBoundaryIn bytes: borrowing Span<UInt8>) -> Int? {
         var position = 0
         while !isAtBoundary {
@@ -53,7 +53,7 @@ package struct WebSocketFrameTracker: Sendable, Equatable {
         return position
     }
 
-    /// Goes over one byte of a header, or over as much of a payload as there is.
+    /// Advances over one byte of a header, or over the available part of a payload.
     private mutating func step(_ bytes: borrowing Span<UInt8>, _ position: inout Int) {
         switch state {
         case .header(var header):

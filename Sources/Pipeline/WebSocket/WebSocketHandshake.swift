@@ -6,20 +6,20 @@ package enum WebSocketHandshake {
     /// The protocol's name in `Upgrade` and `:protocol`.
     package static let protocolName = "websocket"
 
-    /// Whether this is the protocol's name, whatever the case.
+    /// Whether this is the protocol's name, ignoring case.
     static func isProtocolName(_ text: String) -> Bool {
         text.utf8.count == protocolName.utf8.count && text.utf8.span.matchesIgnoringCase(protocolName.utf8.span)
     }
 
-    /// The only version there is (RFC 6455 §4.1).
+    /// The only defined version (RFC 6455 §4.1).
     static let version = "13"
 
     /// RFC 6455 §1.3.
     private static let identifier = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
-    /// The `Sec-WebSocket-Key` of random bytes.
+    /// The `Sec-WebSocket-Key` for random bytes.
     ///
-    /// - Precondition: they are 16.
+    /// - Precondition: there are 16 bytes.
     package static func key(of nonce: [UInt8]) -> String {
         precondition(nonce.count == 16, "a key is made of 16 bytes")
         return Base64.encode(nonce)
@@ -30,8 +30,8 @@ package enum WebSocketHandshake {
         Base64.encode(SHA1.hash(Array((key + identifier).utf8)))
     }
 
-    /// Whether this is the Base64 of 16 bytes. The bits that fill up its last character may be any: nobody reads them,
-    /// and what counts is the text.
+    /// Whether this is the Base64 of 16 bytes. The unused bits of its last character may have any value: they are not
+    /// decoded, and only the text counts.
     static func isKey(_ text: String) -> Bool {
         let bytes = text.utf8
         return bytes.count == 24 && bytes.suffix(2).allSatisfy { $0 == UInt8(ascii: "=") }

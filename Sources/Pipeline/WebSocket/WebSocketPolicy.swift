@@ -3,9 +3,9 @@ internal import HTTPTypes
 
 /// A route's settings for WebSockets.
 package struct WebSocketPolicy: Sendable, Equatable {
-    /// Whether a WebSocket ends when the token that opened it does.
+    /// Whether a WebSocket ends when the token that opened it expires.
     package var closesOnExpiry: Bool
-    /// How long neither side need say anything.
+    /// The maximum time in which neither side sends anything.
     package var idleTimeout: Duration
 
     package init(closesOnExpiry: Bool = true, idleTimeout: Duration = .seconds(3600)) {
@@ -14,34 +14,34 @@ package struct WebSocketPolicy: Sendable, Equatable {
     }
 }
 
-/// The right to turn one request into a WebSocket, as a part of its ``Permit``.
+/// The permission to turn one request into a WebSocket, as a part of its ``Permit``.
 package struct WebSocketGrant: Sendable, Equatable {
     /// The client's `Sec-WebSocket-Key`; nil over HTTP/2, which has none (RFC 8441 §5).
     package let key: String?
-    /// The first second since 1970 at which it must not go on; nil: no token opened it, or the route lets it stay.
+    /// The first second since 1970 at which it must end; nil if no token opened it, or if the route lets it continue.
     package let endsAt: Int64?
     package let idleTimeout: Duration
-    /// The subprotocol to answer where the backend chooses none: the one behind which the client sent its token, since
-    /// some browsers give up where none of theirs is chosen.
+    /// The subprotocol of the response if the backend selects none: the one after which the client sent its token. Some
+    /// browsers give up if none of theirs is selected.
     package internal(set) var acceptedProtocol: String?
 }
 
-/// A request's wish for a WebSocket, and the decision about it.
+/// A request's attempt to open a WebSocket, and the decision about it.
 enum WebSocketOpening {
-    /// Nothing, or nothing that the route knows: an ordinary request.
+    /// No attempt, or a protocol that the route does not allow: an ordinary request.
     case none
     case granted(WebSocketGrant)
     case refused(Refusal)
 
     /// - Parameters:
-    ///   - request: whose `extendedConnectProtocol` tells what the connection is to become, in every HTTP version.
-    ///   - tokenEndsAt: when the token ends that was verified for it, in seconds since 1970.
+    ///   - request: its `extendedConnectProtocol` names the requested protocol, in every HTTP version.
+    ///   - tokenEndsAt: the end of the token that was verified for it, in seconds since 1970.
     init(_ request: HTTPRequest, hasBody: Bool, rule: RouteRule, tokenEndsAt: Int64?) {
         guard let wanted = request.extendedConnectProtocol else {
             self = .none
             return
         }
-        // Over HTTP/2 there is no ordinary request behind the wish that could be answered instead.
+        // Over HTTP/2 the attempt is not also an ordinary request that could be answered instead.
         let isConnect = request.method == .connect
         guard let policy = rule.webSocket, WebSocketHandshake.isProtocolName(wanted) else {
             self = isConnect ? .refused(Refusal(.notImplemented, reason: .request(.webSocketNotServed))) : .none
@@ -52,7 +52,7 @@ enum WebSocketOpening {
             return
         }
         guard Self.single(.secWebSocketVersion, request)?.hasSameBytes(as: WebSocketHandshake.version) == true else {
-            // RFC 6455 §4.4: the answer says which version would do.
+            // RFC 6455 §4.4: the response names the accepted version.
             let versions: HTTPFields = [.secWebSocketVersion: WebSocketHandshake.version]
             self = .refused(Refusal(.badRequest, headers: versions, reason: .request(.webSocketVersion)))
             return
@@ -62,7 +62,7 @@ enum WebSocketOpening {
             self = .refused(Self.malformed)
             return
         }
-        // RFC 6455 §10.2: a page's script opens WebSockets to any server, and no preflight comes before.
+        // RFC 6455 §10.2: a page's script can open WebSockets to any server, without a preflight.
         guard rule.crossOrigin?.allowsPage(of: request) != false else {
             self = .refused(Refusal(.accessDenied, reason: .request(.crossOriginNotAllowed)))
             return

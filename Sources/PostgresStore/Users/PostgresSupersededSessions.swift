@@ -1,16 +1,16 @@
 internal import Postgres
 internal import Store
 
-/// Sessions whose tokens were replaced, as they change: by a snapshot, as ``PostgresRevocationChanges``.
+/// Sessions whose tokens were replaced, followed by snapshot like ``PostgresRevocationChanges``.
 ///
-/// Nobody is told of them: gateways ask. A change is one for about a minute; whoever has not asked for longer must read
-/// all.
+/// There are no notifications: gateways poll. A change is visible for about a minute; a gateway that has not polled for
+/// longer must read all.
 struct PostgresSupersededSessions {
     static let migrations = [
         PostgresStore.Migration(
             name: "user-sessions-2",
             statements: [
-                // The transaction that has made the newest token.
+                // The transaction that issued the newest token.
                 "ALTER TABLE user_sessions ADD COLUMN changed xid8 NOT NULL DEFAULT pg_current_xact_id()",
                 "CREATE INDEX user_sessions_by_change ON user_sessions (changed) WHERE successor IS NOT NULL",
             ])
@@ -24,14 +24,14 @@ struct PostgresSupersededSessions {
         self.clock = clock
     }
 
-    /// How many rows one statement reads.
+    /// The number of rows that one statement reads.
     static let page = 1000
 
     func read(since position: ChangePosition?, now: Int64, limit: Int) async throws -> SupersededReading {
         if position == nil {
             await store.takeOverTransactions("user_sessions", where: "successor IS NOT NULL")
         }
-        // The position first: what changes while the pages are read comes once more.
+        // The position is read first: changes made while the pages are read are returned again.
         let sql = "SELECT pg_current_snapshot()::text AS snapshot, (\(PostgresOrigin.sql)) AS origin"
         guard let row = try await store.rows(sql).first else { throw PostgresRow.MissingColumn(name: "snapshot") }
         let current = ChangePosition(origin: try row.text("origin"), mark: try row.text("snapshot"))
@@ -39,7 +39,7 @@ struct PostgresSupersededSessions {
             return try await read(since: nil, now: now, limit: limit)
         }
         guard let position else {
-            // Of more than there is room for, those are left out whose tokens end first.
+            // Beyond the limit, the sessions whose tokens expire first are omitted.
             let sessions = try await all(limit: limit, now: now)
             return SupersededReading(sessions: sessions.sorted { $0.refreshedAt < $1.refreshedAt }, position: current)
         }

@@ -4,7 +4,7 @@ package import Store
 extension PostgresUsers: AppleTokenRecords {
     package func keep(_ record: AppleTokenRecord) async throws {
         var parameters = PostgresParameters()
-        // Whoever deletes the user is waited for, and then there is none.
+        // Waits for a concurrent deletion of the user; after it, nothing is inserted.
         let sql = """
             INSERT INTO apple_tokens (\(Self.names(Self.tokenColumns)))
             SELECT \(Self.list(Self.tokenColumns, record.values, &parameters)) FROM users WHERE id = $1 FOR KEY SHARE
@@ -25,8 +25,8 @@ extension PostgresUsers: AppleTokenRecords {
     ) async throws -> [AppleTokenRecord] {
         let shared = clock.sharedTime(now)
         let before = time + shared - now
-        // A validation in the future was recorded by a clock that was wrong. Each half is one search of the index, and
-        // what another process claims at this moment is left to it.
+        // A validation in the future was recorded by a wrong clock. Each half is one index search, and rows that
+        // another process is claiming are skipped.
         func half(_ condition: String) -> String {
             """
             SELECT \(Self.names(Self.tokenColumns)) FROM apple_tokens WHERE \(condition)
@@ -78,7 +78,7 @@ extension PostgresUsers: AppleTokenRecords {
 }
 
 extension AppleTokenRecord {
-    /// In the order of the columns.
+    /// The values in the order of the columns.
     var values: [PostgresValue] {
         [.text(userID), .text(clientID), .bytes(token), .integer(storedAt), .integer(validatedAt)]
     }

@@ -1,8 +1,8 @@
 internal import Postgres
 package import Store
 
-/// The deletion of users, and what Apple's tokens become first: messages. Making a message is the caller's, so that the
-/// tokens are read, and then handed over by a statement in which they must still be the same.
+/// The deletion of users, whose Apple tokens are first turned into messages. The caller creates the messages, so the
+/// tokens are read first and then handed over by a statement that requires them to be unchanged.
 extension PostgresUsers {
     package func handOverAppleTokens(
         of userID: String, as message: @escaping AppleTokenHandOver, limit: Int
@@ -34,7 +34,7 @@ extension PostgresUsers {
 
     package func delete(_ id: String, handingOver handOver: AppleTokenHandOver?) async throws -> UserRecord? {
         guard id.mayBeStored else { return nil }
-        // A token that has come meanwhile keeps the user, and undoes all.
+        // A token added meanwhile prevents the deletion of the user, which rolls the statement back.
         return try await store.repeated(after: [Self.userOfToken]) { try await deleteOnce(id, handOver) }
     }
 
@@ -50,7 +50,7 @@ extension PostgresUsers {
             deleted AS (
                 DELETE FROM apple_tokens WHERE user_id = \(user) AND EXISTS (SELECT FROM u) RETURNING client_id)
             """ : Self.handedOver(of: user, where: "EXISTS (SELECT FROM u)")
-        // Sessions go with the user. They are locked before, in the order in which those who end them lock them.
+        // Sessions are deleted with the user. They are locked first, in the order in which other writers lock them.
         let sql = """
             WITH \(given), u AS MATERIALIZED (
                 SELECT \(Self.names(Self.userColumns)) FROM users WHERE id = \(user) FOR UPDATE
@@ -65,10 +65,10 @@ extension PostgresUsers {
         return try await store.rows(sql, parameters.values).first.map { try UserRecord($0) }
     }
 
-    /// How often tokens are read that are others by the time they are handed over.
+    /// The maximum number of attempts if tokens change between being read and being handed over.
     private static let tries = 5
 
-    /// SQL of `given`: tokens, with the messages that they become.
+    /// SQL for `given`: tokens, with the messages that replace them.
     private static func given(
         _ messages: [(AppleTokenRecord, OutboxMessage)], _ parameters: inout PostgresParameters
     ) -> String {
@@ -77,17 +77,18 @@ extension PostgresUsers {
             let values = [.text(token.clientID), .bytes(token.token)] + PostgresOutbox.values(of: message)
             return "(\(list(columns, values, &parameters)))"
         }
-        // A list of VALUES has one row at least.
+        // A list of VALUES must have at least one row.
         let none = "SELECT \(columns.map { "NULL::\($0.1)" }.joined(separator: ", ")) WHERE FALSE"
         let source = rows.isEmpty ? none : "VALUES \(rows.joined(separator: ", "))"
         return "given (\(names(columns))) AS MATERIALIZED (\(source))"
     }
 
-    /// SQL of `deleted`, the given tokens that were still there and are no more, and of their messages.
+    /// SQL for `deleted`, the given tokens that still existed and are now deleted, and for the insertion of their
+    /// messages.
     ///
     /// - Parameters:
-    ///   - user: the parameter that is the user's id.
-    ///   - condition: for anything to be done.
+    ///   - user: the placeholder of the user's id.
+    ///   - condition: the condition for any change.
     private static func handedOver(of user: String, where condition: String) -> String {
         let columns = PostgresOutbox.columns.map(\.name)
         return """

@@ -1,7 +1,7 @@
 internal import Postgres
 package import Store
 
-extension PostgresUsers: SpentRecords {
+extension PostgresUsers: SingleUseRecords {
     package func spend(_ digest: [UInt8], until endsAt: Int64, now: Int64) async throws -> Bool {
         try await store.run(
             "INSERT INTO spent (digest, ends_at) VALUES ($1, $2) ON CONFLICT (digest) DO NOTHING",
@@ -25,13 +25,13 @@ extension PostgresUsers: SpentRecords {
 
     // MARK: Statements
 
-    /// SQL of `known`, one row with what of a proof was used before, and of `used`, a row for each part that is used by
-    /// this statement: all of them, or none.
+    /// SQL for `known`, one row that shows which parts of a proof were already used, and for `used`, a row for each
+    /// part that this statement marks as used: all of them, or none.
     ///
-    /// Of those who use a part at the same moment, all but one violate ``onceSpent`` when the first has committed: that
-    /// undoes the whole statement, and tried again it finds what is known.
+    /// Of several concurrent uses of a part, all but one violate ``onceSpent`` once the first has committed: that rolls
+    /// the whole statement back, and the next attempt finds the part as known.
     ///
-    /// - Parameter proof: nil: nothing is known and nothing is used.
+    /// - Parameter proof: nil: no part is known and none is used.
     static func spending(_ proof: UserSignIn.Proof?, _ parameters: inout PostgresParameters) -> String {
         let token = parameters.add(.optional(proof?.digest))
         let nonce = parameters.add(.optional(proof?.nonce?.digest))

@@ -30,7 +30,7 @@ extension PostgresUsers: UserSessionRecords {
                     .integer(record.endsAt),
                 ]) > 0
         if isTaken { return .taken }
-        // The write has waited for whoever was faster, so that this sees what they wrote.
+        // The write has waited for a faster writer, so this read sees its result.
         return .overtaken(try await session(record.id)?.session)
     }
 
@@ -49,7 +49,7 @@ extension PostgresUsers: UserSessionRecords {
                     .integer(record.endsAt), .text(known.id), .integer(known.rotation), .integer(known.refreshedAt),
                 ]) > 0
         if isTaken { return .taken }
-        // The write has waited for whoever was faster, so that this sees what they wrote.
+        // The write has waited for a faster writer, so this read sees its result.
         return .overtaken(try await session(known.id)?.session)
     }
 
@@ -60,8 +60,8 @@ extension PostgresUsers: UserSessionRecords {
     }
 
     package func endAll(of userID: String, at now: Int64) async throws -> [UserSessionRecord] {
-        // The lock of a row decides: whoever waits for it finds the session ended, so that none is returned to two
-        // callers. `s` is the newest version of each.
+        // The row lock decides: a caller that waits for it finds the session ended, so that no session is returned to
+        // two callers. `s` is the newest version of each row.
         let sql = """
             WITH s AS MATERIALIZED (
                 SELECT \(Self.names(Self.sessionColumns)) FROM user_sessions
@@ -103,16 +103,16 @@ extension PostgresUsers: UserSessionRecords {
         let latest = max(clock.latestTime(now), clock.sharedTime(now))
         try await store.removeEnded(from: "user_sessions", key: ["id"], where: "ends_at <= $1", [.integer(earliest)])
         try await store.removeEnded(from: "spent", key: ["digest"], where: "ends_at <= $1", [.integer(earliest)])
-        // As LostAnswers.isOpen(refreshedAt:retryUntil:now:) is false, by any clock that may be right.
+        // The negation of RetryWindows.isOpen(refreshedAt:retryUntil:now:), by any clock that may be right.
         try await store.clearEnded(
             "successor", in: "user_sessions", key: ["id"],
             where: "(refreshed_at < $1 OR refreshed_at > $2) AND (retry_until < $3 OR retry_until > $2)",
-            [.integer(earliest - LostAnswers.window), .integer(latest + LostAnswers.window), .integer(earliest)])
+            [.integer(earliest - RetryWindows.window), .integer(latest + RetryWindows.window), .integer(earliest)])
     }
 
     // MARK: Columns
 
-    /// With their types: a parameter that is NULL has none of its own.
+    /// The columns with their types: a NULL parameter has no type of its own.
     static let sessionColumns: [(name: String, type: String)] = [
         ("id", "text"), ("user_id", "text"), ("rotation", "bigint"), ("successor", "bytea"),
         ("retry_until", "bigint"), ("auth_time", "bigint"), ("device_id", "text"), ("platform", "text"),
@@ -121,7 +121,7 @@ extension PostgresUsers: UserSessionRecords {
         ("device_model", "text"), ("os_version", "text"), ("app_version", "text"),
     ]
 
-    /// The columns of the sessions `s`.
+    /// The columns, qualified with the alias `s`.
     private static let sessionList = sessionColumns.map { "s.\($0.name)" }.joined(separator: ", ")
 }
 
@@ -134,7 +134,7 @@ extension SupersededSession {
 }
 
 extension UserSessionRecord {
-    /// In the order of the columns.
+    /// The values in the order of the columns.
     var values: [PostgresValue] {
         [
             .text(id), .text(userID), .integer(rotation), .optional(successor), .integer(retryUntil),

@@ -5,23 +5,23 @@ extension PostgresUsers {
     package func signIn(_ signIn: UserSignIn) async throws -> UserSignInStep {
         var signIn = signIn
         for _ in 0..<Self.tries {
-            // A sign-in that others have overtaken is undone as a whole, and tried again.
+            // A sign-in that conflicts with a faster one is rolled back completely and retried.
             let step = try await store.repeated(after: [Self.onceSpent, Self.userOfToken]) { [signIn] in
                 try await signInOnce(signIn)
             }
             if let step { return step }
-            // From here on the identity token is used up, whoever its user turned out to be.
+            // From here on the identity token is used, whatever the result for the user.
             signIn.proof = nil
         }
         throw StoreError.rowVanished
     }
 
-    /// How often a sign-in is tried whose user is changed meanwhile.
+    /// The maximum number of attempts if the user changes meanwhile.
     private static let tries = 5
 
-    /// - Returns: nil where what kept the user out has been changed in between.
+    /// - Returns: nil if the user was refused but the reason for that no longer exists.
     private func signInOnce(_ signIn: UserSignIn) async throws -> UserSignInStep? {
-        // Apple's token is sealed for one user. Where the user turns out to be another, it violates ``userOfToken``.
+        // Apple's token is sealed for one user. If another user is found, the insertion violates ``userOfToken``.
         var token: AppleTokenRecord?
         if let make = signIn.appleToken {
             let known = try await user(issuer: signIn.user.issuer, subject: signIn.user.subject)
@@ -43,10 +43,10 @@ extension PostgresUsers {
         return nil
     }
 
-    /// The statement of a sign-in. It returns one row, with the user's columns NULL where nobody was signed in.
+    /// The statement of a sign-in. It returns one row, whose user columns are NULL if nobody was signed in.
     ///
-    /// The user's row is locked by it, also where nothing of it changes: who disables the user or gives another role
-    /// waits for it, and then finds the session.
+    /// It locks the user's row even if nothing in it changes: a statement that disables the user or sets a role waits
+    /// for it and then finds the session.
     private static func signingIn(
         _ signIn: UserSignIn, _ token: AppleTokenRecord?
     ) -> (sql: String, values: [PostgresValue]) {
@@ -54,7 +54,7 @@ extension PostgresUsers {
         let spending = spending(signIn.proof, &parameters)
         let parts = signIn.proof.map { $0.nonce == nil ? 1 : 2 } ?? 0
         let user = list(userColumns, signIn.user.values, &parameters)
-        // The user's id is the one that is found.
+        // The user's id is that of the user found.
         var session = zip(sessionColumns, signIn.session.values).map { column, value in
             column.name == "user_id" ? "s.id" : "\(parameters.add(value))::\(column.type)"
         }.joined(separator: ", ")
@@ -74,8 +74,8 @@ extension PostgresUsers {
         return (sql, parameters.values)
     }
 
-    /// The changes of a known user `u`: one without a role takes the app's, and an address that is given takes the place of
-    /// the one before, unless a later word is known. A row that was inserted has no `xmax`; one that was found has this
+    /// The changes to a known user `u`: one without a role takes the app's, and a given address replaces the previous
+    /// one, unless a later statement about it is stored. An inserted row has no `xmax`; a row that was found has this
     /// transaction's.
     private static let broughtUpToDate =
         "role = COALESCE(u.role, excluded.role), "
@@ -100,7 +100,7 @@ extension PostgresUsers {
         columns.map(\.name).joined(separator: ", ")
     }
 
-    /// The values as parameters with the columns' types.
+    /// Placeholders for the values, cast to the columns' types.
     static func list(
         _ columns: [(name: String, type: String)], _ values: [PostgresValue], _ parameters: inout PostgresParameters
     ) -> String {

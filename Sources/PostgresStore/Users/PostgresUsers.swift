@@ -1,11 +1,11 @@
 internal import Postgres
 package import Store
 
-/// Users, their sessions, and what they sign in with, in PostgreSQL: a sign-in is one statement. Ended rows go with
-/// ``removeEnded(now:)`` alone.
+/// Users, their sessions, and their sign-in proofs, in PostgreSQL: a sign-in is one statement. Expired rows are removed
+/// only by ``removeEnded(now:)``.
 ///
-/// All who lock several rows do so in this order: what is used once, the user, sessions, Apple's tokens, messages; of
-/// each in the order of the key. So no two wait for each other.
+/// To avoid deadlocks, all statements lock rows in this order: used proofs, the user, sessions, Apple tokens, messages;
+/// each in key order.
 package struct PostgresUsers: Sendable {
     static let migrations = [
         PostgresStore.Migration(
@@ -62,7 +62,7 @@ package struct PostgresUsers: Sendable {
                 )
                 """,
                 "CREATE INDEX spent_by_end ON spent (ends_at)",
-                // Nothing cascades: a token that nobody has handed over keeps its user from being deleted.
+                // No cascade: a token that has not been handed over prevents the deletion of its user.
                 """
                 CREATE TABLE apple_tokens (
                     user_id text COLLATE "C" NOT NULL CONSTRAINT \(userOfToken) REFERENCES users (id),
@@ -77,14 +77,14 @@ package struct PostgresUsers: Sendable {
             ])
     ]
 
-    /// The constraints that undo a statement which others' writes have overtaken.
+    /// The constraints that roll back a statement that conflicts with faster writes.
     static let onceSpent = "spent_once"
     static let userOfToken = "apple_tokens_user"
 
     let store: PostgresStore
     let clock: any RecordClock
 
-    /// - Parameter clock: by which records end, as a guard against a time of day that is ahead.
+    /// - Parameter clock: the clock by which records expire, as protection against a time of day that is ahead.
     package init(_ store: PostgresStore, clock: any RecordClock) {
         self.store = store
         self.clock = clock
@@ -117,7 +117,8 @@ extension PostgresUsers: UserRecords {
     }
 
     package func setEmail(_ email: VouchedEmail?, asOf time: Int64, of id: String) async throws -> UserRecord? {
-        // Each column by itself: so the row is always the one that is returned, as it is after whoever was faster.
+        // Each column is conditional, so that the row is always updated and returned, in its state after faster
+        // writers.
         let values = [
             ("email", "$2::text"), ("email_verified", "$3"), ("is_private_email", "$4"), ("email_as_of", "$5"),
         ]
@@ -148,7 +149,7 @@ extension PostgresUsers: UserRecords {
         try await change("disabled_at = $2::bigint", of: id, [.optional(time.map(clock.sharedTime))])
     }
 
-    /// - Parameter values: `$2` and those behind it.
+    /// - Parameter values: `$2` and the following ones.
     private func change(_ columns: String, of id: String, _ values: [PostgresValue]) async throws -> UserRecord? {
         guard id.mayBeStored else { return nil }
         return try await store.rows(
@@ -167,28 +168,28 @@ extension UserChange.Value {
 }
 
 extension String {
-    /// Whether PostgreSQL takes it: no text has U+0000. Nothing is stored by such a name.
+    /// Whether PostgreSQL can store the text: U+0000 is not allowed in it. Nothing is stored under such a name.
     var mayBeStored: Bool { !utf8.contains(0) }
 }
 
 extension PostgresUsers {
-    /// The columns with their types: a parameter that is NULL has none of its own.
+    /// The columns with their types: a NULL parameter has no type of its own.
     static let userColumns: [(name: String, type: String)] = [
         ("id", "text"), ("issuer", "text"), ("subject", "text"), ("name", "text"), ("email", "text"),
         ("email_verified", "boolean"), ("is_private_email", "boolean"), ("email_as_of", "bigint"),
         ("phone_number", "text"), ("role", "text"), ("created_at", "bigint"), ("disabled_at", "bigint"),
     ]
 
-    /// The columns of the users `u`.
+    /// The columns, qualified with the alias `u`.
     ///
-    /// - Parameter prefix: of their names in the result.
+    /// - Parameter prefix: the prefix of their names in the result.
     static func userList(prefix: String = "") -> String {
         userColumns.map { "u.\($0.name) AS \(prefix)\($0.name)" }.joined(separator: ", ")
     }
 }
 
 extension UserRecord {
-    /// In the order of the columns.
+    /// The values in the order of the columns.
     var values: [PostgresValue] {
         [
             .text(id), .text(issuer), .text(subject), .optional(name), .optional(email), .boolean(emailVerified),

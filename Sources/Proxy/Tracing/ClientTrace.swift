@@ -1,12 +1,12 @@
 internal import HTTPTypes
 internal import Pipeline
 
-/// The trace that a request came with.
+/// The trace context fields of a request.
 struct ClientTrace: Equatable {
-    /// The client's trace context where it has a valid one, and only one (Trace Context, §3.2); else a trace begins
-    /// here.
+    /// The client's trace context if it sent exactly one and it is valid (Trace Context, §3.2); otherwise nil, and a
+    /// new trace begins here.
     let context: TraceContext?
-    /// Whether it has a `tracestate`, which does not belong to a trace that begins here (§3.3).
+    /// Whether the request has a `tracestate`, which does not belong to a trace that begins here (§3.3).
     let hasState: Bool
 
     init(_ fields: HTTPFields) {

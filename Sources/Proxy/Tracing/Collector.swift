@@ -3,7 +3,7 @@ internal import HTTPClient
 internal import Settings
 internal import Telemetry
 
-/// An endpoint of a collector that takes OTLP over HTTP, in protobuf.
+/// An endpoint of a collector that accepts OTLP over HTTP in protobuf encoding.
 struct Collector: Sendable {
     let endpoint: ServiceURL
     private let headers: [TracingHeaderSetting]
@@ -16,13 +16,13 @@ struct Collector: Sendable {
     }
 
     enum Outcome: Equatable {
-        /// - Parameter rejected: how many spans or data points were not, as the collector has it.
+        /// - Parameter rejected: the number of spans or data points that the collector reports as rejected.
         case taken(rejected: Int)
         case refused(String)
         case later(String, after: Duration?)
     }
 
-    /// Sends one request. OTLP/HTTP, "Failures", decides which responses may be tried again.
+    /// Sends one request. OTLP/HTTP, "Failures", defines the responses after which it may be retried.
     func post(_ body: [UInt8], deadline: Duration) async -> Outcome {
         let request = FetchRequest(
             method: "POST", url: endpoint.description,

@@ -1,6 +1,6 @@
 internal import Cryptography
 
-/// Random numbers for request and trace ids: they must differ, not be secret, and cost no system call.
+/// Random numbers for request and trace ids. They must be unique but not secret, and need no system call.
 ///
 /// SplitMix64 (Steele, Lea, Flood 2014), seeded from the system.
 struct FastRandom {

@@ -5,14 +5,14 @@ internal import Telemetry
 
 /// The trace of a request while it is served.
 struct ExchangeTrace {
-    /// Of the request's own span.
+    /// The ids of the request's own span.
     let ids: TraceIDs
-    /// The client's span; 0 where the trace begins here.
+    /// The id of the client's span; 0 if the trace begins here.
     let parentID: UInt64
     let isSampled: Bool
-    /// Of the backend's part.
+    /// The id of the span of the exchange with the backend.
     let upstreamSpan: UInt64
-    /// Of a token that was not known, when it was verified.
+    /// The time of the token's verification; nil if the token was cached or there was none.
     var verification: (began: NIODeadline, ended: NIODeadline)?
 
     var beginsHere: Bool { parentID == 0 }
@@ -24,7 +24,7 @@ struct ExchangeTrace {
     }
 }
 
-/// Traces the requests of one event loop. Finished spans are handed over many at a time.
+/// Traces the requests of one event loop. Finished spans are passed to the exporter in batches.
 final class LoopTracer {
     let service: TraceService
     private let eventLoop: any EventLoop
@@ -39,7 +39,7 @@ final class LoopTracer {
         self.eventLoop = eventLoop
     }
 
-    /// The client's trace goes on where there is one; else a trace begins.
+    /// Begins the trace of a request. It continues the client's trace if there is one.
     func begin(_ head: HTTPRequest) -> ExchangeTrace {
         let (span, upstream) = (max(1, random.next()), max(1, random.next()))
         if let given = ClientTrace(head.headerFields).context {
@@ -54,7 +54,7 @@ final class LoopTracer {
             upstreamSpan: upstream)
     }
 
-    /// A sampled request has come to its end.
+    /// Records the spans of a sampled request that has ended.
     func end(_ spans: RequestSpans, _ trace: ExchangeTrace, _ log: borrowing ExchangeLog, receivedAt: NIODeadline) {
         func part(_ span: UInt64, _ start: NIODeadline, _ microseconds: Int64) -> RequestSpans.Part {
             RequestSpans.Part(

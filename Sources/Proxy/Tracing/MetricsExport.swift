@@ -4,8 +4,8 @@ internal import Settings
 internal import Synchronization
 internal import Telemetry
 
-/// Sends all metrics to a collector at fixed intervals. A delivery that fails is not repeated: the next one has the same
-/// counters, further on.
+/// Sends all metrics to a collector at fixed intervals. A failed delivery is not repeated: the counters are cumulative,
+/// so the next delivery includes its counts.
 final class MetricsExport: Sendable {
     private let registry: MetricsRegistry
     private let collector: Collector
@@ -17,8 +17,8 @@ final class MetricsExport: Sendable {
     private let isFailing = Atomic(false)
 
     /// - Parameters:
-    ///   - attributes: of the resource.
-    ///   - timeout: of one delivery.
+    ///   - attributes: the attributes of the resource.
+    ///   - timeout: the time limit of one delivery.
     init(
         _ registry: MetricsRegistry, to collector: Collector, attributes: [(name: String, value: String)],
         every interval: Duration, timeout: Duration, tally: ExportTally, logger: Logger
@@ -32,22 +32,22 @@ final class MetricsExport: Sendable {
         self.logger = logger
     }
 
-    /// Sends until it is cancelled, and then once more, so that the last counts are told.
+    /// Sends at every interval until it is cancelled, and then once more, so that the final counts are delivered.
     func run() async {
         var next = ContinuousClock.now + interval
         while (try? await Task.sleep(until: next, clock: .continuous)) != nil {
             await send(deadline: timeout)
-            // A delivery that takes long delays none but itself.
+            // A slow delivery shifts the schedule instead of causing a burst.
             next = max(next + interval, .now)
         }
-        // Cancelled, so that only a task of its own can still send.
+        // This task is cancelled, so only an unstructured task can still send.
         await Task { await send(deadline: min(timeout, .seconds(2))) }.value
     }
 
     private func send(deadline: Duration) async {
         let body = registry.otlp(attributes: attributes, now: WallClock.nanoseconds())
         let outcome = await collector.post(body, deadline: deadline)
-        // The last delivery tells the counts that this one did not.
+        // The final delivery includes the counts of this one.
         if Task.isCancelled { return }
         switch outcome {
         case .taken(rejected: 0):
@@ -60,7 +60,7 @@ final class MetricsExport: Sendable {
 
     private func failed(_ reason: String) {
         tally.lost(1)
-        // Once: it is not news each time.
+        // Logged once per outage, not for each delivery.
         guard !isFailing.exchange(true, ordering: .relaxed) else { return }
         logger.warning(
             "metrics are not sent: the collector does not accept them",

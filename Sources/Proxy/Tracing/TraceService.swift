@@ -7,8 +7,8 @@ package import Settings
 internal import Synchronization
 package import Telemetry
 
-/// Decides which requests are traced, and sends what was traced to the collector, beside the requests: what the
-/// collector does not take in time is lost and counted.
+/// Decides which requests are traced, and sends finished spans to the collector in the background. Spans that the
+/// collector does not accept in time are dropped and counted.
 package final class TraceService: Sendable {
     package let settings: TracingSettings
     package let recorder: SpanRecorder
@@ -21,10 +21,10 @@ package final class TraceService: Sendable {
     private let signal: AsyncStream<Void>.Continuation
     private let isFailing = Atomic(false)
 
-    /// How many requests go into one delivery.
+    /// The maximum number of requests in one delivery.
     private static let batch = 512
 
-    /// - Parameter metrics: sent too where the settings say so.
+    /// - Parameter metrics: the metrics that are sent as well if the settings contain a metrics endpoint.
     package init(
         _ settings: TracingSettings, fetcher: any Fetcher, tallies: ExportTallies, metrics: MetricsRegistry,
         logger: Logger
@@ -47,8 +47,8 @@ package final class TraceService: Sendable {
         encoder = SpanEncoder(attributes: attributes)
     }
 
-    /// The attributes that identify this process (OpenTelemetry's conventions, Service); the settings may override
-    /// them.
+    /// The resource attributes that identify this process (OpenTelemetry's conventions, Service). The settings may
+    /// override them.
     private static func resource(_ settings: TracingSettings) -> [(name: String, value: String)] {
         let own = [
             ("service.name", settings.serviceName), ("service.version", GatehouseVersion.current),
@@ -62,14 +62,14 @@ package final class TraceService: Sendable {
 
     // MARK: Sending
 
-    /// Sends until it is cancelled, and then once more what is left.
+    /// Sends until it is cancelled, and then sends the remaining spans and metrics once.
     package func run() async {
         async let metrics: Void? = metrics?.run()
         await sendSpans()
         await metrics
     }
 
-    /// Every second, and earlier when much waits.
+    /// Sends every second, and earlier when many spans wait.
     private func sendSpans() async {
         let ticker = Task { [signal] in
             while !Task.isCancelled {
@@ -83,11 +83,11 @@ package final class TraceService: Sendable {
             unsent = await sendAll()
             if unsent != nil { break }
         }
-        // Cancelled, so that only a task of its own can still send.
+        // This task is cancelled, so only an unstructured task can still send.
         await Task { [unsent] in await sendLast(unsent) }.value
     }
 
-    /// - Returns: what was on its way when the task was cancelled.
+    /// - Returns: the batch that was being sent when the task was cancelled; nil if everything was sent.
     private func sendAll() async -> SpanQueue.Batch? {
         while true {
             let batch = recorder.queue.take(Self.batch)
@@ -96,7 +96,8 @@ package final class TraceService: Sendable {
         }
     }
 
-    /// With as much time as one delivery has, and no more than two seconds.
+    /// Sends the remaining spans within the timeout of one delivery, at most two seconds. Spans that are left are
+    /// counted as lost.
     private func sendLast(_ unsent: SpanQueue.Batch?) async {
         let end = ContinuousClock.now + min(settings.timeout, .seconds(2))
         recorder.queue.close()
@@ -108,7 +109,7 @@ package final class TraceService: Sendable {
         }
     }
 
-    /// - Returns: whether it is known what has become of it; false when the task was cancelled before.
+    /// - Returns: true if the outcome of the batch is known and counted; false if the task was cancelled before.
     private func send(_ batch: SpanQueue.Batch, attempts: Int, deadline: Duration) async -> Bool {
         let body = encoder.encode(batch.requests, batch.spans)
         for attempt in 1...attempts {
@@ -133,7 +134,7 @@ package final class TraceService: Sendable {
 
     private func lost(_ batch: SpanQueue.Batch, _ reason: String) -> Bool {
         tally.lost(batch.spanCount)
-        // Once: it is not news each second.
+        // Logged once per outage, not for each delivery.
         if !isFailing.exchange(true, ordering: .relaxed) {
             logger.warning(
                 "spans are lost: the collector does not accept them",

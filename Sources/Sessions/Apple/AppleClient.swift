@@ -3,17 +3,18 @@ internal import Encoding
 package import HTTPClient
 internal import Pipeline
 
-/// Calls Apple's token endpoints (RFC 6749, 4.1.3 and 6; RFC 7009), with a client secret of its own for each call.
+/// Calls Apple's token endpoints (RFC 6749, 4.1.3 and 6; RFC 7009), with a new client secret for each call.
 package struct AppleClient: Sendable {
     /// Apple's response to an authorization code.
     package struct Grant: Sendable {
-        /// Lasts until the user or Apple ends it.
+        /// Valid until the user or Apple revokes it.
         package var refreshToken: Secret
-        /// Of the identity token that comes along, straight from Apple: whom the code was for.
+        /// The subject of the accompanying identity token, received directly from Apple: the user whom the code was
+        /// issued for.
         package var subject: String?
     }
 
-    /// Apple's tokens are short; its errors too.
+    /// Apple's tokens and errors are short.
     private static let maximumAnswerBytes = 64 << 10
 
     private let endpoint: String
@@ -23,8 +24,8 @@ package struct AppleClient: Sendable {
     private let now: @Sendable () -> Int64
 
     /// - Parameters:
-    ///   - endpoint: such as `https://appleid.apple.com`, without a slash at its end.
-    ///   - deadline: the most time one call may take.
+    ///   - endpoint: such as `https://appleid.apple.com`, without a trailing slash.
+    ///   - deadline: the time limit of one call.
     ///   - now: seconds since 1970.
     package init(
         endpoint: String, secret: AppleClientSecret, fetcher: any Fetcher, deadline: Duration = .seconds(5),
@@ -37,7 +38,7 @@ package struct AppleClient: Sendable {
         self.now = now
     }
 
-    /// Exchanges an authorization code, which is good for once and five minutes.
+    /// Exchanges an authorization code, which is valid once and for five minutes.
     package func exchange(code: Secret, clientID: String) async throws(AppleClientError) -> Grant {
         let answer = try await post(
             "/auth/token", [("grant_type", "authorization_code"), ("code", code.exposeText())], clientID)
@@ -45,21 +46,21 @@ package struct AppleClient: Sendable {
         guard let refreshToken = output["refresh_token"]?.stringValue, !refreshToken.isEmpty else {
             throw AppleClientError(.unavailable, "no-refresh-token")
         }
-        // Its signature proves nothing that the connection does not (OpenID Connect Core 1.0, 3.1.3.7, 6).
+        // Its signature would prove no more than the TLS connection does (OpenID Connect Core 1.0, 3.1.3.7, 6).
         let token = output["id_token"]?.stringValue.flatMap { UnverifiedToken(Array($0.utf8)) }
         return Grant(refreshToken: Secret(refreshToken), subject: token?.payload?["sub"]?.stringValue)
     }
 
-    /// Asks whether a refresh token still counts, which Apple wants to be asked about once a day at most.
+    /// Asks whether a refresh token is still valid. Apple allows this once a day at most.
     ///
-    /// - Throws: ``AppleClientError/Kind/invalidGrant`` when the user has ended it.
+    /// - Throws: ``AppleClientError/Kind/invalidGrant`` if the user has revoked it.
     package func validate(refreshToken: Secret, clientID: String) async throws(AppleClientError) {
         let answer = try await post(
             "/auth/token", [("grant_type", "refresh_token"), ("refresh_token", refreshToken.exposeText())], clientID)
         _ = try Self.output(of: answer)
     }
 
-    /// Ends a refresh token, and with it the user's consent.
+    /// Revokes a refresh token, and with it the user's consent.
     package func revoke(refreshToken: Secret, clientID: String) async throws(AppleClientError) {
         let answer = try await post(
             "/auth/revoke", [("token", refreshToken.exposeText()), ("token_type_hint", "refresh_token")], clientID)

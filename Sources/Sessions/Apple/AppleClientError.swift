@@ -2,12 +2,12 @@ internal import Encoding
 package import HTTPClient
 package import Pipeline
 
-/// Why a call of Apple's token endpoint came to nothing. Holds nothing of what was sent.
+/// The reason why a call to Apple's token endpoints failed. Contains nothing of what was sent.
 package struct AppleClientError: Error, Equatable, Sendable {
     package let kind: AppleClientErrorKind
-    /// A name for the log: Apple's own of the error (RFC 6749, 5.2), or why there was no answer.
+    /// A name for the log: Apple's error code (RFC 6749, 5.2), or the reason why there was no response.
     package let name: String
-    /// Why there was no answer, where there was none.
+    /// The reason why there was no response; nil if there was one.
     package let noAnswer: FetchError?
 
     init(_ kind: AppleClientErrorKind, _ name: String, noAnswer: FetchError? = nil) {
@@ -16,10 +16,10 @@ package struct AppleClientError: Error, Equatable, Sendable {
         self.noAnswer = noAnswer
     }
 
-    /// An answer with another status than 200.
+    /// Converts a response with a status other than 200.
     init(_ response: FetchResponse) {
         let named = (try? JSON.parse(response.body))?["error"]?.stringValue
-        // A limit that is reached says nothing about the grant, whatever the body says.
+        // A rate limit says nothing about the grant, whatever the body contains.
         guard (400..<500).contains(response.status), response.status != 429, let named, Self.isName(named) else {
             self.init(.unavailable, "status-\(response.status)")
             return

@@ -1,14 +1,14 @@
 package import Cryptography
 internal import Encoding
 
-/// The gateway's proof of identity to Apple's token endpoint: a JWT that it signs anew for every call (RFC 7523, 2.2,
-/// with Apple's names for the parts).
+/// The gateway's credential for Apple's token endpoints: a JWT that is signed for each call (RFC 7523, 2.2, with
+/// Apple's names for the parts).
 package struct AppleClientSecret: Sendable {
-    /// Apple allows half a year. Nobody needs one for longer than a call takes.
+    /// Apple allows half a year. A secret is needed only for the duration of a call.
     private static let lifetime: Int64 = 300
     private static let audience = "https://appleid.apple.com"
 
-    /// The developer team, and the key's id as Apple shows it beside the `.p8` file.
+    /// The developer team's id, and the key's id, which Apple shows beside the `.p8` file.
     package var teamID: String
     package var keyID: String
     package var key: P256SigningKey
@@ -20,7 +20,7 @@ package struct AppleClientSecret: Sendable {
     }
 
     /// - Parameters:
-    ///   - clientID: the app whose tokens the call is about: its bundle or services id.
+    ///   - clientID: the app whose tokens the call concerns: its bundle or services id.
     ///   - now: seconds since 1970.
     func token(clientID: String, now: Int64) throws(CryptographyError) -> Secret {
         let header: JSONObject = ["alg": "ES256", "kid": .string(keyID), "typ": "JWT"]

@@ -4,15 +4,15 @@ internal import Pipeline
 internal import Sealing
 internal import Store
 
-/// Asks Apple about once a day of each consent whether the user has taken it back meanwhile: then their sessions end.
+/// Asks Apple about once a day for each consent whether the user has withdrawn it; if so, the user's sessions end.
 ///
-/// A round asks for up to ``perRound`` consents, 172 800 a day. Of more than that, those asked after longest ago come
+/// A round validates up to ``perRound`` consents, 172 800 a day. If there are more, those validated longest ago come
 /// first.
 package final class AppleGrantValidation: Sendable {
-    /// A day, a little less: rounds are not to drift.
+    /// One day, in seconds.
     private static let interval: Int64 = 86_400
     private static let roundLength: Duration = .seconds(60)
-    /// After how many seconds a consent is asked after again if the gateway fails at it.
+    /// After how many seconds a consent is validated again if the gateway fails to do so.
     private static let pause: Int64 = 600
     static let perRound = 120
     private static let atOnce = 4
@@ -26,7 +26,7 @@ package final class AppleGrantValidation: Sendable {
         self.sessions = sessions
     }
 
-    /// Until cancelled.
+    /// Runs until cancelled.
     package func run() async {
         while !Task.isCancelled {
             do {
@@ -38,7 +38,7 @@ package final class AppleGrantValidation: Sendable {
         }
     }
 
-    /// Asks for those that it is time for.
+    /// Validates the consents that are due.
     func round() async {
         do {
             let now = grants.now()
@@ -57,12 +57,12 @@ package final class AppleGrantValidation: Sendable {
         }
     }
 
-    /// A consent of which nothing could be learned is asked after a day later.
+    /// A consent whose state could not be determined is validated again a day later.
     private func validate(_ record: AppleTokenRecord) async {
         let opened = try? SealedAppleToken.open(
             record.token, userID: record.userID, clientID: record.clientID, with: grants.sealingKeys)
         guard let token = opened else {
-            // A gateway that has the key asks, or this one when it has read the key.
+            // A gateway that has the key validates it, or this one once it has read the key.
             guard !grants.sealingKeys.lacksKey(of: Secret(record.token)) else {
                 grants.logger.warning("an Apple refresh token is sealed with an unknown key and not validated yet")
                 return
@@ -71,7 +71,7 @@ package final class AppleGrantValidation: Sendable {
             return await grants.noteValidated(record, nil)
         }
         do {
-            // The answer does not apply to sessions that begin while Apple is asked.
+            // Apple's response does not apply to sessions that begin during the call.
             let open = try await sessions.records.sessions(of: record.userID).filter { $0.endedAt == nil }
             if try await isGood(token, record) {
                 await grants.noteValidated(record, token)
@@ -79,16 +79,16 @@ package final class AppleGrantValidation: Sendable {
                 try await endConsent(record, open)
             }
         } catch {
-            // Claimed consents are asked after again.
+            // Claimed consents become due again.
             guard !Task.isCancelled else { return }
             grants.logger.error(
                 "sessions without consent continue until the next check", metadata: ["error": "\(error)"])
         }
     }
 
-    /// As far as Apple says.
+    /// Whether the token is valid, as far as Apple has responded.
     ///
-    /// - Throws: where the task was cancelled, and nothing is known for that.
+    /// - Throws: if the task was cancelled and the result is therefore unknown.
     private func isGood(_ token: Secret, _ record: AppleTokenRecord) async throws -> Bool {
         do throws(AppleClientError) {
             try await grants.client.validate(refreshToken: token, clientID: record.clientID)
@@ -103,8 +103,8 @@ package final class AppleGrantValidation: Sendable {
         return true
     }
 
-    /// First the sessions: while the token is there, it is asked again. Where a sign-in has brought another token
-    /// meanwhile, that is a consent of its own, by which everything goes on.
+    /// Ends the sessions first: the token is validated again as long as it is stored. If a sign-in has brought another
+    /// token meanwhile, that is a separate consent, and nothing ends.
     private func endConsent(_ record: AppleTokenRecord, _ open: [UserSessionRecord]) async throws {
         let stored = try await grants.records.appleTokens(of: record.userID)
         guard stored.contains(where: { $0.clientID == record.clientID && $0.token == record.token }) else { return }

@@ -4,9 +4,10 @@ internal import Encoding
 internal import Logging
 internal import Store
 
-/// Grants for sign-ins that could not be carried out and may be tried again, at another gateway too.
+/// Grants of sign-ins that failed and may be retried, also at another gateway.
 extension AppleGrants {
-    /// The token that Apple gave when the sign-in was tried before; nil where it was not. Of several callers one gets it.
+    /// Removes and returns the token that Apple issued at an earlier attempt of the sign-in; nil if there is none. Of
+    /// several callers, one gets it.
     func takeHeld(for proof: [UInt8], requestID: String) async -> Secret? {
         if let given = unused.take(for: proof, now: now()) { return given }
         guard let shared else { return nil }
@@ -20,21 +21,21 @@ extension AppleGrants {
         }
     }
 
-    /// Holds what Apple gave for a sign-in that the gateway could not carry out. Where it cannot be stored either, it is
-    /// in memory until it can.
+    /// Holds Apple's token of a sign-in that the gateway could not complete. If the store fails too, the token stays in
+    /// memory until it can be stored.
     ///
-    /// - Parameter endsAt: when the sign-in can be tried no more, in seconds since 1970.
+    /// - Parameter endsAt: when the sign-in can no longer be retried, in seconds since 1970.
     func hold(_ refreshToken: Secret, for proof: [UInt8], until endsAt: Int64, requestID: String) async {
         if await share(UnusedGrants.Held(proof: proof, refreshToken: refreshToken, endsAt: endsAt)) { return }
         guard unused.keep(refreshToken, for: proof, until: endsAt, now: now()) else {
             return logger.error("an Apple refresh token could not be stored", metadata: ["request_id": "\(requestID)"])
         }
         guard shared != nil, unused.beginSharing() else { return }
-        // Of its own: the sign-in ends before the store is back.
+        // A separate task: the sign-in ends before the store is available again.
         Task { await shareHeld() }
     }
 
-    /// Stores what is in memory, as soon as it can be.
+    /// Stores the tokens in memory as soon as possible.
     private func shareHeld() async {
         var pauses = Self.pausesOfSharing
         while unused.goesOnSharing(now: now()) {
@@ -52,7 +53,7 @@ extension AppleGrants {
 
     private static let pausesOfSharing: [Duration] = [.seconds(1), .seconds(2), .seconds(4), .seconds(8)]
 
-    /// - Returns: whether other gateways have it.
+    /// - Returns: whether other gateways can read it.
     private func share(_ held: UnusedGrants.Held) async -> Bool {
         guard let shared else { return false }
         do {

@@ -6,18 +6,18 @@ internal import Pipeline
 package import Sealing
 package import Store
 
-/// The users' consent as Apple has given it to the gateway: refresh tokens of Apple's, sealed, one for each user and
-/// app. They let the gateway ask whether a user still consents, and take the consent back when a user is deleted.
+/// The users' consents: Apple's refresh tokens, sealed, one for each user and app. With them the gateway asks whether a
+/// user still consents, and withdraws the consent when a user is deleted.
 package struct AppleGrants: Sendable {
     let client: AppleClient
     let records: any AppleTokenRecords
     let sealingKeys: SealingKeyRing
-    /// The message to the outbox by which a consent is taken back.
+    /// Creates the outbox message that withdraws a consent.
     let message: @Sendable (AppleRevocation) -> OutboxMessage
-    /// How many messages may wait there.
+    /// The maximum number of such messages waiting in the outbox.
     let limit: Int
     let unused: UnusedGrants
-    /// By which other gateways know of grants that are held; nil where there are none.
+    /// The values shared with other gateways, which include held grants; nil if there are no other gateways.
     let shared: SharedValues?
     /// Seconds since 1970.
     let now: @Sendable () -> Int64
@@ -25,9 +25,10 @@ package struct AppleGrants: Sendable {
     let logger: Logger
 
     /// - Parameters:
-    ///   - shared: by which other gateways know of grants that are held; nil where there are none.
-    ///   - previous: what served until now, which may hold what Apple gave for a sign-in that is tried again.
-    ///   - pause: returns after a time, or throws when the task is cancelled.
+    ///   - shared: the values shared with other gateways, which include held grants; nil if there are no other
+    ///     gateways.
+    ///   - previous: the instance before a reload, which may hold grants of sign-ins to be retried.
+    ///   - pause: returns after a duration, or throws when the task is cancelled.
     package init(
         client: AppleClient, records: any AppleTokenRecords, sealingKeys: SealingKeyRing,
         message: @escaping @Sendable (AppleRevocation) -> OutboxMessage, limit: Int,
@@ -46,19 +47,19 @@ package struct AppleGrants: Sendable {
         self.logger = logger
     }
 
-    /// The refresh token for an authorization code; nil if Apple rejects the code, which does not fail a sign-in with a
-    /// good identity token. A sign-in that is tried again gets the token from the first attempt.
+    /// Returns the refresh token for an authorization code; nil if Apple rejects the code, which does not fail a
+    /// sign-in with a valid identity token. A retried sign-in gets the token from the first attempt.
     ///
     /// - Parameter proof: SHA-256 of the identity token.
-    /// - Throws: 503 where Apple does not take the gateway for what it is: that is for the operator to set right, and
-    ///   nothing has been used up yet.
+    /// - Throws: 503 if Apple rejects the gateway's own credentials: the operator must correct this, and nothing has
+    ///   been used up yet.
     func exchange(
         _ code: Secret, of identity: AppleIdentity, proof: [UInt8], requestID: String
     ) async throws(Refusal) -> Secret? {
         if let given = await takeHeld(for: proof, requestID: requestID) { return given }
         do {
             let grant = try await client.exchange(code: code, clientID: identity.audience)
-            // The code of somebody else's sign-in must not be kept as this user's.
+            // The code of another user's sign-in must not be stored as this user's.
             guard grant.subject?.hasSameBytes(as: identity.subject) == true else {
                 logger.warning(
                     "an authorization code belongs to another user", metadata: ["request_id": "\(requestID)"])
@@ -72,8 +73,8 @@ package struct AppleGrants: Sendable {
         }
     }
 
-    /// A refresh token of Apple's as it is kept. Where it can't be sealed, the sign-in stays good and only the consent
-    /// can't be taken back: the next sign-in with a code makes up for it.
+    /// Returns the stored form of an Apple refresh token; nil if it cannot be sealed. The sign-in then remains valid,
+    /// and only the consent cannot be withdrawn, until the next sign-in with a code.
     func record(
         of refreshToken: Secret, userID: String, clientID: String, requestID: String
     ) -> AppleTokenRecord? {
@@ -89,7 +90,7 @@ package struct AppleGrants: Sendable {
         }
     }
 
-    /// Keeps a refresh token of Apple's for a user who is known, without a sign-in.
+    /// Stores an Apple refresh token for a known user, without a sign-in.
     func keep(_ refreshToken: Secret, of user: UserRecord, clientID: String, requestID: String) async {
         guard let record = record(of: refreshToken, userID: user.id, clientID: clientID, requestID: requestID) else {
             return
@@ -101,10 +102,10 @@ package struct AppleGrants: Sendable {
         }
     }
 
-    /// Notes that a token was validated, or cannot be. One that was sealed with an earlier key, which does not stay for
-    /// ever, is sealed anew.
+    /// Stores that a token was validated, or cannot be opened. One that was sealed with an earlier key is sealed again,
+    /// since that key will be removed.
     ///
-    /// - Parameter token: nil for one that does not open.
+    /// - Parameter token: nil if it does not open.
     func noteValidated(_ record: AppleTokenRecord, _ token: Secret?) async {
         do {
             var text = record.token
@@ -139,7 +140,7 @@ package struct AppleGrants: Sendable {
     }
 }
 
-/// A refresh token of Apple's as it is kept: one user's does not open as another's.
+/// The stored form of an Apple refresh token, bound to the user and the app.
 enum SealedAppleToken {
     static func seal(
         _ token: Secret, userID: String, clientID: String, with keys: SealingKeyRing
@@ -157,7 +158,7 @@ enum SealedAppleToken {
     private static func binding(_ userID: String, _ clientID: String) -> String { "\(userID)\0\(clientID)" }
 }
 
-/// Takes consents back at Apple.
+/// Withdraws consents at Apple.
 package struct AppleRevoker: Sendable {
     private let client: AppleClient
     private let sealingKeys: SealingKeyRing
@@ -169,9 +170,9 @@ package struct AppleRevoker: Sendable {
         self.logger = logger
     }
 
-    /// Revokes a refresh token. A token that Apple does not know any more counts as revoked.
+    /// Revokes a refresh token. A token unknown to Apple counts as revoked.
     ///
-    /// - Throws: when the call must be tried again.
+    /// - Throws: if the call must be retried.
     package func revoke(_ revocation: AppleRevocation) async throws(AppleClientError) {
         let (userID, clientID) = (revocation.userID, revocation.clientID)
         let opened = try? SealedAppleToken.open(
@@ -192,11 +193,11 @@ package struct AppleRevoker: Sendable {
     }
 }
 
-/// A consent that is to be taken back at Apple: what outlasts the user.
+/// A consent to be withdrawn at Apple, stored beyond the deletion of the user.
 package struct AppleRevocation: Sendable, Equatable {
     package var userID: String
     package var clientID: String
-    /// The refresh token.
+    /// The refresh token, sealed.
     package var sealed: [UInt8]
 
     package init(userID: String, clientID: String, sealed: [UInt8]) {
@@ -205,7 +206,7 @@ package struct AppleRevocation: Sendable, Equatable {
         self.sealed = sealed
     }
 
-    /// As the outbox keeps it.
+    /// The form stored in the outbox.
     package var text: String {
         let object: JSONObject = [
             "user_id": .string(userID), "client_id": .string(clientID),
@@ -214,7 +215,7 @@ package struct AppleRevocation: Sendable, Equatable {
         return String(decoding: object.encoded(), as: UTF8.self)
     }
 
-    /// Nil for a text that ``text`` did not make.
+    /// Nil if the text was not created by ``text``.
     package init?(text: String) {
         guard let object = (try? JSON.parse(Array(text.utf8)))?.objectValue,
             let userID = object["user_id"]?.stringValue, let clientID = object["client_id"]?.stringValue,
@@ -224,11 +225,11 @@ package struct AppleRevocation: Sendable, Equatable {
     }
 }
 
-/// So many messages wait that no consent can be kept to be taken back.
+/// Too many messages wait for another consent's withdrawal to be stored.
 struct AppleRevocationsWaiting: Error {}
 
 extension AppleGrants: UserCompanion {
-    /// How a token is taken back whose user goes.
+    /// Creates the outbox message for the token of a deleted user.
     var handOver: AppleTokenHandOver {
         { [message] record in
             message(AppleRevocation(userID: record.userID, clientID: record.clientID, sealed: record.token))

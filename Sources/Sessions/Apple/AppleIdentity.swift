@@ -1,15 +1,15 @@
 internal import Accounts
 internal import Encoding
 
-/// Whom Apple says that a user is, as far as it may be believed.
+/// The user's identity according to Apple, limited to what can be trusted.
 struct AppleIdentity: Sendable, Equatable {
-    /// Apple's own guess whether there is a person behind a new account.
+    /// Apple's estimate of whether a new account belongs to a real person.
     enum RealUserStatus: Int64, Sendable {
         case unsupported = 0
         case unknown = 1
         case likelyReal = 2
 
-        /// As the audit log has it.
+        /// The name in the audit log.
         var name: String {
             switch self {
             case .unsupported: "unsupported"
@@ -19,17 +19,17 @@ struct AppleIdentity: Sendable, Equatable {
         }
     }
 
-    /// With ``subject`` the user's name everywhere: an e-mail address never is.
+    /// Identifies the user together with ``subject``; an e-mail address never does.
     var issuer: String
     /// The same for all apps of one developer team.
     var subject: String
-    /// The app that the user signed in to: the client id towards Apple.
+    /// The app that the user signed in to: the client id registered with Apple.
     var audience: String
-    /// Nil where no app has one.
+    /// Nil if no roles are configured.
     var role: String?
     /// Nil unless Apple has verified it.
     var email: String?
-    /// Whether it is an address of Apple's private relay; nil where Apple does not say.
+    /// Whether it is an address of Apple's private relay; nil if Apple does not say.
     var isPrivateEmail: Bool?
     var realUserStatus: RealUserStatus?
     /// Seconds since 1970.
@@ -52,12 +52,12 @@ struct AppleIdentity: Sendable, Equatable {
     }
 }
 
-/// An e-mail address of Apple's as it may be kept.
+/// The check of Apple's e-mail addresses before they are stored.
 enum AppleEmail {
-    /// The longest address there is (RFC 5321, 4.5.3.1, by erratum 1690).
+    /// The maximum length of an address (RFC 5321, 4.5.3.1, by erratum 1690).
     private static let maximumLength = 254
 
-    /// Nil for a claim that is no address, or one that a page could take for markup.
+    /// Nil if the claim is not an address, or if a page could interpret it as markup.
     static func address(_ claim: JSON?) -> String? {
         guard let text = claim?.stringValue, !text.isEmpty, Grammar.email.error(of: text, atMost: maximumLength) == nil,
             !text.utf8.contains(where: Grammar.isMarkup)

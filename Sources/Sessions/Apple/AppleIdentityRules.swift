@@ -2,15 +2,15 @@ internal import Cryptography
 internal import Encoding
 internal import Pipeline
 
-/// The rules for Apple's identity tokens besides those for every token: made for this sign-in, a moment ago, beside
-/// this authorization code. Pure: the token's signature and times have been verified already.
+/// The rules for Apple's identity tokens in addition to those for all tokens: issued for this sign-in, recently,
+/// together with this authorization code. Pure: the token's signature and times have been verified already.
 struct AppleIdentityRules: Sendable {
-    /// The app's proof that the token was made for this sign-in.
+    /// The app's proof that the token was issued for this sign-in.
     struct Proof: Sendable {
-        /// The nonce whose SHA-256 the app gave to Apple.
+        /// The nonce whose SHA-256 the app passed to Apple.
         var nonce: Secret
         var authorizationCode: Secret?
-        /// Whom the app says that the user is, which proves nothing.
+        /// The user id claimed by the app, which proves nothing.
         var userIdentifier: String?
 
         init(nonce: Secret, authorizationCode: Secret? = nil, userIdentifier: String? = nil) {
@@ -20,11 +20,11 @@ struct AppleIdentityRules: Sendable {
         }
     }
 
-    /// The role of the users of each app, by its bundle or services id; empty: users have none.
+    /// The users' role for each app, by its bundle or services id; empty if there are no roles.
     var roles: [String: String]
-    /// How long after its issue a token may be used, in seconds. Apple's live for a day, which is long for a thief.
+    /// The maximum age of a token, in seconds. Apple's are valid for a day, which gives a thief too much time.
     var maximumAge: Int64
-    /// How far Apple's clock may be off, in seconds.
+    /// The tolerated difference from Apple's clock, in seconds.
     var skew: Int64
 
     init(roles: [String: String], maximumAge: Int64 = 600, skew: Int64 = 60) {
@@ -33,10 +33,10 @@ struct AppleIdentityRules: Sendable {
         self.skew = skew
     }
 
-    /// Whom the token is about.
+    /// Returns the identity of the token's user.
     ///
     /// - Parameter now: seconds since 1970.
-    /// - Throws: a 401 that says nothing of which rule it was.
+    /// - Throws: a 401 that does not reveal the violated rule.
     func identity(
         of token: VerifiedToken, shownWith proof: Proof, now: Int64
     ) throws(Refusal) -> AppleIdentity {
@@ -57,13 +57,13 @@ struct AppleIdentityRules: Sendable {
         return Self.identity(of: token, role: role, now: now)
     }
 
-    /// By its bytes: ids that only look alike are other apps' (RFC 8725, 3.9).
+    /// Compared by bytes: ids that only look alike belong to other apps (RFC 8725, 3.9).
     private func role(ofAudience audience: String) -> String? {
         roles.first { $0.key.hasSameBytes(as: audience) }?.value
     }
 
-    /// Apps give Apple the SHA-256 of a nonce and show the nonce itself here. A thief of the token has only the hash,
-    /// so the claim itself must never be accepted as the nonce.
+    /// Apps pass the SHA-256 of a nonce to Apple and present the nonce itself here. A thief of the token has only the
+    /// hash, so the claim itself must never be accepted as the nonce.
     private func checkNonce(_ claim: JSON?, _ nonce: Secret) throws(AppleSignInError) {
         guard let claim = claim?.stringValue else { throw .nonceMissing }
         let expected = Hexadecimal.encode(SHA256.hash(nonce.expose()))

@@ -2,8 +2,8 @@ internal import Cryptography
 internal import Pipeline
 internal import Sealing
 
-/// A nonce that the gateway gives out for one sign-in. It holds its own end, sealed: nothing is kept of it before it is
-/// used, so that no flood of asking for them fills the store. That it is used once is the store's part.
+/// A nonce that the gateway issues for one sign-in. Its expiry is sealed into it, so nothing is stored before it is
+/// used, and a flood of requests cannot fill the store. The store ensures single use.
 struct AppleNonce: Sendable, Equatable {
     private static let randomCount = 16
 
@@ -17,7 +17,7 @@ struct AppleNonce: Sendable, Equatable {
         self.random = random
     }
 
-    /// Opens what ``sealed(with:issuer:)`` gave.
+    /// Opens the output of ``sealed(with:issuer:)``.
     init(opening text: Secret, with keys: SealingKeyRing, issuer: String) throws(InvalidSealedToken) {
         var reader = ByteReader(try SealedText.open(text, as: .nonce, with: keys, poolID: issuer))
         guard let expiresAt = reader.readInteger(), let random = reader.readField(), reader.isAtEnd,
@@ -33,6 +33,6 @@ struct AppleNonce: Sendable, Equatable {
         return try SealedText.seal(writer.bytes, as: .nonce, with: keys, poolID: issuer)
     }
 
-    /// The name under which the store records a used nonce.
+    /// The key under which the store records a used nonce.
     var digest: [UInt8] { SHA256.hash(Array("gatehouse nonce\0".utf8) + random) }
 }

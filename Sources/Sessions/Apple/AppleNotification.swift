@@ -1,40 +1,40 @@
 internal import Encoding
 
-/// A notification of Apple's server about a user (Apple, "Processing changes for Sign in with Apple accounts").
+/// A notification from Apple's server about a user (Apple, "Processing changes for Sign in with Apple accounts").
 struct AppleNotification: Sendable, Equatable {
     enum Event: Sendable, Equatable {
         /// The user has stopped using Sign in with Apple for these apps.
         case consentRevoked
-        /// The Apple account itself is gone.
+        /// The Apple account was deleted.
         case accountDeleted
-        /// Mail to the private address does not reach the user any more, or does again.
+        /// Mail to the private address no longer reaches the user, or does again.
         case emailDisabled
         case emailEnabled
-        /// A type that there was not when this was written.
+        /// A type that did not exist when this was written.
         case unknown
     }
 
-    /// By which one that comes again is known.
+    /// Identifies repeated deliveries.
     var id: String
     var event: Event
     var subject: String
-    /// The apps that it is about, of those that the gateway knows.
+    /// The apps concerned, limited to those that the gateway knows.
     var apps: [String]
-    /// The address that the event is about.
+    /// The address that the event concerns.
     var email: String?
     var isPrivateEmail: Bool?
-    /// When it happened and until when it may come again, in seconds since 1970.
+    /// When the event happened, and until when the notification may be repeated, in seconds since 1970.
     var occurredAt: Int64
     var endsAt: Int64
 }
 
-/// The rules for a notification whose signature is Apple's. Pure.
+/// The rules for a notification with a valid signature of Apple's. Pure.
 struct AppleNotificationRules: Sendable {
     var issuer: String
     var audiences: Set<String>
     var skew: Int64
-    /// How long after its issue one is taken, in seconds, since it may be without an end of its own. Its id is kept for
-    /// as long.
+    /// How long after its issue a notification is accepted, in seconds, since it may have no expiry. Its id is stored
+    /// for this time.
     var maximumAge: Int64
 
     init(issuer: String, audiences: Set<String>, skew: Int64 = 60, maximumAge: Int64 = 86_400) {
@@ -45,16 +45,16 @@ struct AppleNotificationRules: Sendable {
     }
 
     /// - Parameters:
-    ///   - payload: what was signed.
+    ///   - payload: the signed content.
     ///   - now: seconds since 1970.
-    /// - Throws: the reason code of what is wrong with it.
+    /// - Throws: the reason why it is not accepted.
     func notification(in payload: [UInt8], now: Int64) throws(AppleNotificationError) -> AppleNotification {
         guard let claims = (try? JSON.parse(payload))?.objectValue else { throw .malformed }
         guard claims["iss"]?.stringValue?.hasSameBytes(as: issuer) == true else { throw .issuer }
         let apps = Self.audiences(claims["aud"]).filter { $0.isOne(of: audiences) }
         guard !apps.isEmpty else { throw .audience }
         let endsAt = try checkTimes(claims, now)
-        // Identity tokens of the same key and app have no events.
+        // Identity tokens with the same key and audience have no events.
         guard let id = Self.text(claims["jti"]), let event = Self.event(claims["events"]) else { throw .malformed }
         guard let type = Self.text(event["type"]), let subject = Self.text(event["sub"]) else { throw .malformed }
         let issuedAt = endsAt - maximumAge - skew
@@ -64,11 +64,12 @@ struct AppleNotificationRules: Sendable {
             occurredAt: occurrence(event["event_time"], issuedAt), endsAt: endsAt)
     }
 
-    /// When it happened, however long before the message: Apple repeats events for days. A time that can't be right is
-    /// taken for that of the message, which is later.
+    /// The time of the event, however long before the message: Apple repeats events for days. An implausible time is
+    /// replaced by that of the message, which is later.
     private func occurrence(_ claim: JSON?, _ issuedAt: Int64) -> Int64 {
         guard let time = claim?.integerValue else { return issuedAt }
-        // Apple sends milliseconds; its documentation shows seconds, which are as few in the year 5138 at the earliest.
+        // Apple sends milliseconds; its documentation shows seconds. A number this large is seconds only from the year
+        // 5138 on.
         let seconds = time >= 100_000_000_000 ? time / 1000 : time
         return seconds >= Self.firstEvent && seconds <= issuedAt ? seconds : issuedAt
     }
@@ -76,7 +77,7 @@ struct AppleNotificationRules: Sendable {
     /// June 2019, when Sign in with Apple was announced.
     private static let firstEvent: Int64 = 1_559_347_200
 
-    /// - Returns: when it counts no more.
+    /// - Returns: when the notification is no longer accepted.
     private func checkTimes(_ claims: JSONObject, _ now: Int64) throws(AppleNotificationError) -> Int64 {
         guard let issuedAt = claims["iat"]?.numberValue?.numericDate, issuedAt <= now + skew else { throw .issuedAt }
         guard issuedAt >= now - maximumAge else { throw .tooOld }
@@ -97,7 +98,7 @@ struct AppleNotificationRules: Sendable {
         }
     }
 
-    /// Apple writes the object as JSON into a text; its documentation shows the object itself.
+    /// Apple encodes the object as a JSON string; its documentation shows the object itself.
     private static func event(_ claim: JSON?) -> JSONObject? {
         if let text = claim?.stringValue { return (try? JSON.parse(Array(text.utf8)))?.objectValue }
         return claim?.objectValue
@@ -118,7 +119,7 @@ struct AppleNotificationRules: Sendable {
     }
 }
 
-/// Why a payload that Apple signed is no notification for this gateway. For the log.
+/// The reason why a payload that Apple signed is not a notification for this gateway. For the log.
 enum AppleNotificationError: String, Error, Sendable {
     case malformed, issuer, audience, issuedAt, tooOld
 }

@@ -1,7 +1,7 @@
 internal import Accounts
 package import Store
 
-/// Apple, as it is told through the outbox that consents are taken back.
+/// Delivers the outbox's withdrawals of consents to Apple.
 package struct AppleRevocationReceiver: OutboxReceiver {
     static let destination = "apple"
     /// The message's kind, for the log.

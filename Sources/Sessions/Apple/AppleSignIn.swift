@@ -9,15 +9,15 @@ package import Store
 
 /// Sign in with Apple: identity tokens, the gateway's nonces, and Apple's notifications.
 package struct AppleSignIn: Sendable {
-    /// Of the identity tokens: Apple.
+    /// The issuer of the identity tokens: Apple.
     let issuer: Issuer
     package let settings: AppleSignInSettings
     let rules: AppleIdentityRules
-    /// The most bytes of an identity token that are looked at.
+    /// The maximum size of an identity token in bytes.
     let maximumTokenBytes: Int
     let check: AppleTokenCheck
-    let spent: any SpentRecords
-    /// Nil where the gateway does not speak to Apple.
+    let spent: any SingleUseRecords
+    /// Nil if the gateway does not call Apple.
     package let grants: AppleGrants?
     /// Seals nonces.
     let sealingKeys: SealingKeyRing
@@ -26,14 +26,14 @@ package struct AppleSignIn: Sendable {
     let logger: Logger
 
     /// - Parameters:
-    ///   - keys: of the issuer of identity tokens.
-    ///   - spent: what was used once already.
+    ///   - keys: the keys of the identity tokens' issuer.
+    ///   - spent: records of used tokens and nonces.
     ///   - now: seconds since 1970.
-    ///   - random: gives as many random bytes as asked for, from a cryptographic source.
+    ///   - random: returns the requested number of random bytes from a cryptographic source.
     package init(
         issuer: Issuer, settings: AppleSignInSettings,
         maximumTokenBytes: Int = TokenVerifier.defaultMaximumTokenBytes, keys: any IssuerKeys,
-        spent: any SpentRecords, grants: AppleGrants?, sealingKeys: SealingKeyRing,
+        spent: any SingleUseRecords, grants: AppleGrants?, sealingKeys: SealingKeyRing,
         now: @escaping @Sendable () -> Int64, random: @escaping @Sendable (Int) -> [UInt8], logger: Logger
     ) {
         self.issuer = issuer
@@ -50,14 +50,14 @@ package struct AppleSignIn: Sendable {
         self.logger = logger
     }
 
-    /// A sign-in whose identity token says what it must. Nothing is used up by it yet.
+    /// A sign-in with a valid identity token. Nothing is used up yet.
     struct Proven: Sendable {
         var token: VerifiedToken
         var identity: AppleIdentity
         var proof: UserSignIn.Proof
     }
 
-    /// - Throws: 401 for an identity token that does not say what it must, and for a nonce that is not good.
+    /// - Throws: 401 if the identity token or the nonce is not valid.
     func prove(_ body: AppleSignInBody, _ call: inout AccountCall) async throws(Refusal) -> Proven {
         let token = try await check.identityToken(body.identityToken)
         let identity = try rules.identity(
@@ -74,7 +74,7 @@ package struct AppleSignIn: Sendable {
         return Proven(token: token, identity: identity, proof: proof)
     }
 
-    /// The gateway's nonce that the sign-in was made with; nil for one of the app's own, where that will do.
+    /// The gateway's nonce of the sign-in; nil for a nonce of the app's own, if that is allowed.
     private func serverNonce(in text: Secret) throws(Refusal) -> AppleNonce? {
         guard settings.serverNonce != .off else { return nil }
         guard let nonce = try? AppleNonce(opening: text, with: sealingKeys, issuer: issuer.issuer) else {
@@ -85,7 +85,7 @@ package struct AppleSignIn: Sendable {
         return nonce
     }
 
-    /// A nonce for one sign-in.
+    /// Creates a nonce for one sign-in.
     func makeNonce(requestID: String) throws(Refusal) -> Secret {
         do {
             return try AppleNonce(expiresAt: now() + settings.serverNonceLifetime, random: random(16))
@@ -96,7 +96,7 @@ package struct AppleSignIn: Sendable {
         }
     }
 
-    /// Does something with the records.
+    /// Runs `work` on the records.
     func withRecords<Value>(
         _ request: AccountRequest, _ work: () async throws -> Value
     ) async throws(Refusal) -> Value {

@@ -1,7 +1,7 @@
 package import Pipeline
 
 extension AppleSignInError {
-    /// 401, the same for all: who tries something out learns nothing by it.
+    /// 401, the same for all errors, so that an attacker learns nothing from it.
     package var refusal: Refusal { Self.refusal(reason: .apple(self)) }
 
     /// - Parameter reason: a code for the log.

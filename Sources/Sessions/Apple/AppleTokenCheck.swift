@@ -2,15 +2,15 @@ internal import Cryptography
 internal import Encoding
 package import Pipeline
 
-/// The keys of the issuer of identity tokens, as the pipeline keeps them.
+/// The keys of the identity tokens' issuer, as loaded by the pipeline.
 package protocol IssuerKeys: Sendable {
-    /// The keys that verify now; nil while there are none.
+    /// The current verification keys; nil if there are none yet.
     var currentSet: KeySet? { get }
-    /// A key is wanted that the set lacks. Returns when it has been looked for, as often as that may be done.
+    /// Requests a key that is missing from the set. Returns after the lookup, which is rate-limited.
     func findKey(_ keyID: String) async
 }
 
-/// Verifies what Apple signs, by the same rules and keys as the pipeline verifies tokens of requests.
+/// Verifies Apple's signatures with the same rules and keys as the pipeline uses for requests' tokens.
 struct AppleTokenCheck: Sendable {
     let issuer: Issuer
     let keys: any IssuerKeys
@@ -20,7 +20,7 @@ struct AppleTokenCheck: Sendable {
     private static let unavailable = Refusal.retryLater(
         .identityProviderUnavailable, after: 5, reason: .request(.keysUnavailable))
 
-    /// - Throws: 401 for what is no identity token of Apple's for one of the apps, 503 while there are no keys.
+    /// - Throws: 401 if the text is not an identity token of Apple's for one of the apps, 503 if there are no keys.
     func identityToken(_ text: Secret) async throws(Refusal) -> VerifiedToken {
         let token = text.expose()
         var verdict = verify(token)
@@ -43,7 +43,7 @@ struct AppleTokenCheck: Sendable {
             token, accepting: TokenAcceptance(tokenUses: [.id]), keys: { _ in set }, now: now())
     }
 
-    /// The payload of a JWS of Apple's that is no token.
+    /// The payload of a JWS from Apple that is not a token.
     ///
     /// - Throws: as ``identityToken(_:)``.
     func payload(_ text: Secret) async throws(Refusal) -> [UInt8] {

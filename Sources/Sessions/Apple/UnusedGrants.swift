@@ -1,23 +1,23 @@
 internal import Cryptography
 internal import Locking
 
-/// Apple's grants for sign-ins that could not be stored here, for as long as the same sign-in may be tried again. A
-/// code is exchanged only once, and without its grant the consent could never be revoked.
+/// Apple's grants of sign-ins that could not be stored, held as long as the same sign-in may be retried. A code can be
+/// exchanged only once, and without its grant the consent could never be withdrawn.
 final class UnusedGrants: Sendable {
-    /// As many as a store that is away for minutes may leave.
+    /// Enough for a store that is unavailable for minutes.
     static let limit = 10_000
 
     struct Held: Sendable {
         /// SHA-256 of the identity token.
         var proof: [UInt8]
         var refreshToken: Secret
-        /// When the identity token counts no more, in seconds since 1970.
+        /// When the identity token expires, in seconds since 1970.
         var endsAt: Int64
     }
 
     private struct State {
         var grants: [[UInt8]: Held] = [:]
-        /// Whether someone is about to store them for other gateways.
+        /// Whether a task is storing them for other gateways.
         var isSharing = false
     }
 
@@ -25,8 +25,8 @@ final class UnusedGrants: Sendable {
 
     /// - Parameters:
     ///   - proof: SHA-256 of the identity token.
-    ///   - endsAt: when that counts no more, in seconds since 1970.
-    /// - Returns: false where there is no room.
+    ///   - endsAt: when the identity token expires, in seconds since 1970.
+    /// - Returns: false if the limit is reached.
     func keep(_ refreshToken: Secret, for proof: [UInt8], until endsAt: Int64, now: Int64) -> Bool {
         state.withLock { state in
             if state.grants.count >= Self.limit { state.grants = state.grants.filter { $0.value.endsAt > now } }
@@ -36,7 +36,7 @@ final class UnusedGrants: Sendable {
         }
     }
 
-    /// Takes out the refresh token kept for a sign-in; nil if there is none.
+    /// Removes and returns the refresh token held for a sign-in; nil if there is none.
     func take(for proof: [UInt8], now: Int64) -> Secret? {
         state.withLock { state in
             guard !state.grants.isEmpty, let grant = state.grants.removeValue(forKey: proof), grant.endsAt > now else {
@@ -48,7 +48,7 @@ final class UnusedGrants: Sendable {
 
     // MARK: Other gateways
 
-    /// - Returns: false where someone shares them already.
+    /// - Returns: false if sharing is already in progress.
     func beginSharing() -> Bool {
         state.withLock { state in
             defer { state.isSharing = true }
@@ -56,7 +56,7 @@ final class UnusedGrants: Sendable {
         }
     }
 
-    /// Whether there is anything left to share. If not, the sharing has ended.
+    /// Whether anything is left to share. If not, sharing has ended.
     func goesOnSharing(now: Int64) -> Bool {
         state.withLock { state in
             state.grants = state.grants.filter { $0.value.endsAt > now }

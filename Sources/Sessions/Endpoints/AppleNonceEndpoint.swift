@@ -8,7 +8,7 @@ extension AccountOperation {
     package static let appleNonce = AccountOperation("apple-nonce", .post, "apple/nonce", budget: .signIn)
 }
 
-/// `POST apple/nonce`: a nonce of the gateway's for one sign-in with Apple.
+/// `POST apple/nonce`: issues a nonce for one sign-in with Apple.
 struct AppleNonceEndpoint: AccountEndpoint {
     static let operation = AccountOperation.appleNonce
 

@@ -11,8 +11,8 @@ extension AccountOperation {
         "apple-notifications", .post, "apple/notifications", budget: .account, metricsName: "me")
 }
 
-/// `POST apple/notifications`. Repeated notifications, those about unknown users and those of unknown kinds succeed:
-/// Apple would send them again and again.
+/// `POST apple/notifications`. Repeated notifications, and those about unknown users or of unknown types, succeed:
+/// otherwise Apple would resend them.
 struct AppleNotificationEndpoint: AccountEndpoint {
     static let operation = AccountOperation.appleNotifications
 
@@ -44,8 +44,8 @@ struct AppleNotificationEndpoint: AccountEndpoint {
                 metadata: ["request_id": "\(request.requestID)", "event": "\(notification.event)"])
             answer.outcome = try await follow(notification, user, endpoints, request, &admission.call)
         }
-        // Only now, so that one whose effect failed, or of which others do not know yet, is taken when it comes again. To
-        // do it twice does nothing more.
+        // Recorded only now, so that a notification whose effect failed, or was not yet shared, is processed when it is
+        // resent. Processing it twice has no further effect.
         answer.lastStep = { () async throws(Refusal) in
             if let user, notification.event == .accountDeleted {
                 try await endpoints.forget(user.id, requestID: request.requestID)
@@ -59,20 +59,20 @@ struct AppleNotificationEndpoint: AccountEndpoint {
 
     private static let taken = AccountAnswer(.ok, ["success": true])
 
-    /// - Parameter call: gets the operation that the notification comes to.
-    /// - Returns: the call's outcome.
+    /// - Parameter call: receives the operation that the notification results in.
+    /// - Returns: the outcome of the call.
     private func follow(
         _ notification: AppleNotification, _ user: UserRecord, _ endpoints: SessionEndpoints,
         _ request: AccountRequest, _ call: inout AccountCall
     ) async throws(Refusal) -> AccountOutcome {
         switch notification.event {
         case .consentRevoked:
-            // A user who consents again is the same one.
+            // If the user consents again, it is the same user.
             call.operation = .logout
             try await endpoints.endConsent(
                 of: user, to: notification.apps, upTo: notification.occurredAt, requestID: request.requestID)
         case .accountDeleted:
-            // Nobody can ever sign in as this user again.
+            // Nobody can sign in as this user again.
             call.operation = .deleteMe
             try await endpoints.endConsent(of: user, to: nil, upTo: .max, requestID: request.requestID)
             try await endpoints.revokeForever(user.id, requestID: request.requestID)
@@ -99,7 +99,7 @@ struct AppleNotificationBody: Sendable {
 }
 
 extension AppleSignIn {
-    /// - Throws: 401 for what is no notification of Apple's for this gateway, and for one that is too old.
+    /// - Throws: 401 if it is not a notification of Apple's for this gateway, or too old.
     fileprivate func notification(in payload: Secret, requestID: String) async throws(Refusal) -> AppleNotification {
         let payload = try await check.payload(payload)
         var audiences: Set<String> = []
@@ -118,8 +118,9 @@ extension AppleSignIn {
 }
 
 extension SessionEndpoints {
-    /// Identity tokens from before a withdrawal, or the end of an account, begin no session, whoever still has one: also
-    /// of a user who is not known yet. A user who consents again within the same second may sign in.
+    /// Identity tokens issued before a withdrawal, or before the deletion of an account, begin no session, whoever
+    /// presents them, also for a user who is not known yet. A user who consents again within the same second may sign
+    /// in.
     fileprivate func refuseIdentityTokens(
         before notification: AppleNotification, requestID: String
     ) async throws(Refusal) {
@@ -134,10 +135,10 @@ extension SessionEndpoints {
             until: notification.occurredAt + apple.settings.maximumTokenAge + apple.issuer.skew, requestID: requestID)
     }
 
-    /// Apple's tokens for the user are void. The notification may be late: consent given since then goes on. All sessions
-    /// until then end, since none has its app.
+    /// Apple's tokens for the user are invalid. The notification may be late: consent given after the event remains.
+    /// All sessions begun until the event end, since a session does not record its app.
     ///
-    /// - Parameter apps: the apps whose consent has ended; nil for all.
+    /// - Parameter apps: the apps whose consent has ended; nil: all.
     fileprivate func endConsent(
         of user: UserRecord, to apps: [String]?, upTo time: Int64, requestID: String
     ) async throws(Refusal) {
@@ -154,17 +155,17 @@ extension SessionEndpoints {
         }
     }
 
-    /// Ends every token of a user whom Apple does not know any more.
+    /// Revokes all tokens of a user whose Apple account was deleted.
     fileprivate func revokeForever(_ userID: String, requestID: String) async throws(Refusal) {
         let sessions = try ownSessions()
         let stored = try await sessions.withRecords(requestID) { try await sessions.records.sessions(of: userID) }
         try await sessions.revokeForever(userID, meaning: stored, requestID)
     }
 
-    /// An address that mail does not reach is kept, and counts as verified no more. An event about another address than
-    /// the stored one changes nothing: a sign-in has replaced that one. A new address is stored only if it is verified.
+    /// An address that receives no mail is kept, but no longer counts as verified. An event about an address other than
+    /// the stored one changes nothing, since a sign-in has replaced it. A new address is stored only if it is verified.
     ///
-    /// - Returns: the user as of the event; nil where it changes nothing.
+    /// - Returns: the user as of the event; nil if it changes nothing.
     fileprivate func setEmail(
         _ notification: AppleNotification, of user: UserRecord, requestID: String
     ) async throws(Refusal) -> UserRecord? {
@@ -179,8 +180,8 @@ extension SessionEndpoints {
         let changed = try await sessions.withRecords(requestID) {
             try await sessions.users.setEmail(email, asOf: notification.occurredAt, of: user.id)
         }
-        // Another time is that of a later word. An event that comes again is reported again: the first report may have
-        // been lost with the process.
+        // A different time belongs to a later statement. A repeated event is reported again, since the first report may
+        // have been lost with the process.
         return changed?.emailAsOf == notification.occurredAt ? changed : nil
     }
 }

@@ -10,11 +10,11 @@ extension AccountOperation {
         "apple-sign-in", .post, "apple", budget: .signIn, metricsName: "login")
 }
 
-/// `POST apple`: a sign-in by Apple's identity token.
+/// `POST apple`: a sign-in with Apple's identity token.
 struct AppleSignInEndpoint: AccountEndpoint {
     static let operation = AccountOperation.appleSignIn
 
-    /// Nil for a call that names a user and proves nothing, where a backend takes such.
+    /// Nil for a call that names a user without proof, if a backend accepts such calls.
     private let body: AppleSignInBody?
 
     init(_ request: AccountRequest, _ endpoints: SessionEndpoints, _ call: inout AccountCall) throws(Refusal) {
@@ -49,15 +49,15 @@ struct AppleSignInEndpoint: AccountEndpoint {
 struct AppleSignInBody: Sendable {
     var identityToken: Secret
     var nonce: Secret
-    /// The user's name from the app. Apple's tokens never contain it, and apps learn it at the first sign-in only.
+    /// The user's name, from the app. Apple's tokens never contain it, and apps receive it only at the first sign-in.
     var name: String?
     var userIdentifier: String?
     var authorizationCode: Secret?
     var device: DeviceInfo?
 
-    /// The e-mail address that the app names is checked for its form and then left alone: only Apple's word counts.
+    /// The e-mail address from the app is only checked for its form: the one in Apple's token is used.
     ///
-    /// - Parameter tokenLimit: the most bytes of an identity token that are looked at.
+    /// - Parameter tokenLimit: the maximum size of an identity token in bytes.
     /// - Throws: a 422 naming every faulty field.
     init(_ object: JSONObject, tokenLimit: Int = TokenVerifier.defaultMaximumTokenBytes) throws(Refusal) {
         var fields = RequestFields(object)
@@ -72,7 +72,7 @@ struct AppleSignInBody: Sendable {
         if authorizationCode?.isEmpty == true { authorizationCode = nil }
     }
 
-    /// The name without outer white space; nil if nothing is left.
+    /// The name without leading and trailing white space; nil if it is empty.
     static func trimmed(_ name: String?) -> String? {
         guard let scalars = name?.unicodeScalars else { return nil }
         let front = scalars.drop { $0.properties.isWhitespace }
@@ -83,9 +83,9 @@ struct AppleSignInBody: Sendable {
 }
 
 extension AppleSignIn {
-    /// The end of a sign-in where the gateway keeps the users: identity token and nonce are used up, the user is found
-    /// or made, and the session begins, all in one transaction. The authorization code is exchanged before: a fault of
-    /// the gateway's that shows in it takes nothing from the user, who may try the same again.
+    /// Completes a sign-in if the gateway stores the users: identity token and nonce are used up, the user is found or
+    /// created, and the session begins, all in one transaction. The authorization code is exchanged first: if that
+    /// fails because of the gateway, the user can retry with the same token.
     func signIn(
         _ body: AppleSignInBody, _ proven: Proven, _ sessions: UserSessions, _ request: AccountRequest
     ) async throws(Refusal) -> AccountAnswer {
@@ -106,7 +106,7 @@ extension AppleSignIn {
                 }
             }
             let begun = try await sessions.begin(signIn, requestID: request.requestID)
-            // Apple's notification may have come meanwhile, and has not found this session.
+            // Apple's notification may have arrived meanwhile and not found this session.
             guard !sessions.refuses(identityToken: proven.token) else {
                 await sessions.takeBack(begun, requestID: request.requestID)
                 throw Self.ended
@@ -124,7 +124,7 @@ extension AppleSignIn {
         }
     }
 
-    /// The user has withdrawn the consent, or is gone, since Apple issued the identity token.
+    /// The user has withdrawn the consent, or was deleted, since Apple issued the identity token.
     private static var ended: Refusal { AppleSignInError.refusal(reason: .token(.revoked)) }
 
     private func signIn(
@@ -139,8 +139,8 @@ extension AppleSignIn {
             device: body.device, authTime: identity.issuedAt, roleConflict: settings.roleConflict)
     }
 
-    /// Apple has given something for a sign-in that came to nothing: where that was the gateway's fault, it is there
-    /// when the same is tried again; else a user who is known keeps it, so that the consent can be taken back one day.
+    /// Keeps Apple's token of a failed sign-in. If the failure was the gateway's, the token is held for a retry;
+    /// otherwise it is stored for a known user, so that the consent can be withdrawn later.
     private func keepAnyway(
         _ refreshToken: Secret, _ proven: Proven, after refusal: Refusal, _ sessions: UserSessions,
         _ request: AccountRequest
@@ -159,16 +159,16 @@ extension AppleSignIn {
         await grants?.keep(refreshToken, of: user, clientID: identity.audience, requestID: request.requestID)
     }
 
-    /// Apple is not asked about what is shown again.
+    /// Rejects a used token before Apple is called.
     private func refuseUsed(_ proof: UserSignIn.Proof, _ request: AccountRequest) async throws(Refusal) {
         if try await withRecords(request, { try await spent.isSpent(proof.digest) }) {
             throw AppleSignInError.identityTokenReused.refusal
         }
     }
 
-    /// The end of a sign-in where a backend keeps the users. Identity token and nonce are used up, and the backend gets
-    /// the request with the verified identity. If the backend does not answer, the user must sign in with a new
-    /// identity token.
+    /// Completes a sign-in if a backend stores the users. Identity token and nonce are used up, and the backend
+    /// receives the request with the verified identity. If the backend does not respond, the user must sign in with a
+    /// new identity token.
     func forward(_ proven: Proven, _ request: AccountRequest) async throws(Refusal) -> AccountAnswer {
         let step = try await withRecords(request) { try await spent.spend(proven.proof, now: now()) }
         switch step {

@@ -15,7 +15,7 @@ extension AccountOperation {
         effect: .sessionsEnded, metricsName: "end-other-sessions")
 }
 
-/// `GET me/sessions`: where the user is signed in.
+/// `GET me/sessions`: the user's active sessions.
 struct OwnSessionListEndpoint: AccountEndpoint {
     static let operation = AccountOperation.ownSessions
 
@@ -34,7 +34,7 @@ struct OwnSessionListEndpoint: AccountEndpoint {
     }
 }
 
-/// `DELETE me/sessions/{id}`: one of the user's sessions, also the one that asks.
+/// `DELETE me/sessions/{id}`: ends one of the user's sessions, possibly the caller's own.
 struct EndOwnSessionEndpoint: AccountEndpoint {
     static let operation = AccountOperation.endOwnSession
 
@@ -61,7 +61,7 @@ struct EndOwnSessionEndpoint: AccountEndpoint {
     }
 }
 
-/// `DELETE me/sessions`: all of the user's sessions but the one that asks.
+/// `DELETE me/sessions`: ends all of the user's sessions except the caller's own.
 struct EndOtherOwnSessionsEndpoint: AccountEndpoint {
     static let operation = AccountOperation.endOtherOwnSessions
 
@@ -84,7 +84,7 @@ struct EndOtherOwnSessionsEndpoint: AccountEndpoint {
 }
 
 extension UserSessions {
-    /// The sessions of a user that go on.
+    /// The user's active sessions.
     fileprivate func open(of userID: String, requestID: String) async throws(Refusal) -> [UserSessionRecord] {
         let stored = try await withRecords(requestID) { try await records.sessions(of: userID) }
         return stored.filter { $0.endedAt == nil && $0.endsAt > now() }

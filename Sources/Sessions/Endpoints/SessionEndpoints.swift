@@ -4,26 +4,26 @@ internal import HTTPTypes
 internal import Pipeline
 package import Store
 
-/// A further place with data about users, besides the users' records.
+/// Another component with data about users, besides the users' records.
 package protocol UserCompanion: Sendable {
-    /// Called before a user is deleted, while all of their data is still there. Messages to others about it must be
-    /// stored durably when this returns.
+    /// Called before a user is deleted, while all of their data still exists. Messages to other services about it must
+    /// be stored durably when this returns.
     ///
-    /// - Throws: what keeps the user from being deleted.
+    /// - Throws: an error that prevents the deletion.
     func willDelete(_ user: UserRecord) async throws
 
-    /// The data about the user, for `GET me/export`: members to add to the response.
+    /// Returns the data about the user for `GET me/export`: members to add to the response.
     func export(of user: UserRecord) async throws -> JSONObject
 }
 
 /// The endpoints of sign-in with Apple and of the gateway's own sessions.
 package struct SessionEndpoints: Sendable {
-    /// The name of these users' realm for audit, limits and backends: the `iss` of the sessions, or Apple's if no
-    /// sessions are kept.
+    /// The name of these users' realm for audit, limits and backends: the `iss` of the sessions, or Apple's if there
+    /// are none.
     let name: String
-    /// Nil where a backend keeps users and sessions.
+    /// Nil if a backend stores users and sessions.
     package let sessions: UserSessions?
-    /// The proofs of sign-ins with Apple, and its notifications.
+    /// The verification of sign-ins with Apple and of its notifications.
     package let apple: AppleSignIn
     let companions: [any UserCompanion]
     let flow: AccountFlow
@@ -39,13 +39,13 @@ package struct SessionEndpoints: Sendable {
         self.flow = flow
     }
 
-    /// The task that asks Apple about consents; nil if there are none to ask about.
+    /// The task that validates consents with Apple; nil if there are none.
     package var grantValidation: AppleGrantValidation? {
         guard let grants = apple.grants, let sessions else { return nil }
         return AppleGrantValidation(grants, sessions)
     }
 
-    /// Answers a request. Never fails: every failure is an answer with the API's error body.
+    /// Answers a request. Never fails: every failure becomes a response with the API's error body.
     package func answer(_ request: AccountRequest) async -> AccountAnswer {
         do {
             return try await flow.answer(request, among: Self.endpointsByOperation, of: self, poolID: name)
@@ -70,13 +70,13 @@ package struct SessionEndpoints: Sendable {
     private static let endpointsByOperation = AccountEndpoints<SessionEndpoints>(
         uniqueKeysWithValues: endpoints.map { ($0.operation, $0) })
 
-    /// The sessions. No route leads here where there are none.
+    /// The sessions. If there are none, no route leads here.
     func ownSessions() throws(Refusal) -> UserSessions {
         guard let sessions else { throw .notFound() }
         return sessions
     }
 
-    /// The session that the pipeline has verified. The route's rules let no other issuer's token come here.
+    /// The session token verified by the pipeline. The route's rules admit no other issuer's token.
     func verified(_ request: AccountRequest) throws(Refusal) -> VerifiedToken {
         guard let token = request.identity else { throw .tokenMissing() }
         guard token.issuer.hasSameBytes(as: try ownSessions().issuer.issuer), token.tokenUse == .session else {
@@ -85,12 +85,13 @@ package struct SessionEndpoints: Sendable {
         return token
     }
 
-    /// Notes whose session it was, for the report of a call that is refused for what has become of the session.
+    /// Records the caller's session in the report of a call that was refused because of the session's state.
     func note(_ refusal: Refusal, _ request: AccountRequest, in call: inout AccountCall) {
         if refusal.error == .tokenRefresh { call.session = sessions?.called(by: request.bearer) }
     }
 
-    /// First those hear of it who must, while what they need is still there. A user who is gone already is fine.
+    /// Deletes a user after the companions have been called, while the data that they need still exists. A missing user
+    /// is not an error.
     func forget(_ userID: String, requestID: String) async throws(Refusal) {
         let sessions = try ownSessions()
         let user = try await sessions.withRecords(requestID) { try await sessions.users.user(userID) }

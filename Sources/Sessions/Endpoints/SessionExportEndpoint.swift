@@ -10,7 +10,7 @@ extension AccountOperation {
         metricsName: "export")
 }
 
-/// `GET me/export`: everything that is held about the user.
+/// `GET me/export`: all data stored about the user.
 struct SessionExportEndpoint: AccountEndpoint {
     static let operation = AccountOperation.sessionExport
 

@@ -12,7 +12,7 @@ extension AccountOperation {
         metricsName: "update-me")
 }
 
-/// `GET me`: the user as stored, which a session's token says only as of its last refresh.
+/// `GET me`: the stored user; a session's token reflects only its last refresh.
 struct SessionMeEndpoint: AccountEndpoint {
     static let operation = AccountOperation.sessionMe
 
@@ -32,7 +32,7 @@ struct SessionMeEndpoint: AccountEndpoint {
     }
 }
 
-/// `PATCH me`: another name or phone number. Nobody proves either.
+/// `PATCH me`: changes the name or phone number, neither of which is verified.
 struct SessionUpdateMeEndpoint: AccountEndpoint {
     static let operation = AccountOperation.sessionUpdateMe
 
@@ -73,14 +73,14 @@ extension SessionEndpoints {
 }
 
 extension RequestFields {
-    /// A field that is left out stays as it is; null, or a text with nothing in it, removes it.
+    /// An omitted field is unchanged; null or an empty text removes the value.
     fileprivate mutating func change(
         of name: String, in object: JSONObject, _ read: (inout RequestFields) -> String?
     ) -> UserChange.Value {
         object[name] == nil ? .unchanged : .set(read(&self))
     }
 
-    /// `phoneNumber`, as responses have it, or `phone_number`.
+    /// `phoneNumber`, as in responses, or `phone_number`.
     fileprivate mutating func phoneChange(in object: JSONObject) -> UserChange.Value {
         let name = object["phoneNumber"] == nil ? "phone_number" : "phoneNumber"
         return change(of: name, in: object) { fields in

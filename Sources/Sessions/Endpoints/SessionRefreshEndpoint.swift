@@ -10,16 +10,16 @@ extension AccountOperation {
         metricsName: "refresh")
 }
 
-/// `POST refresh`: exchanges a token for its successor. Everyone who comes with one token at a time gets one answer.
+/// `POST refresh`: exchanges a token for its successor. Concurrent calls with the same token get the same response.
 struct SessionRefreshEndpoint: AccountEndpoint {
     static let operation = AccountOperation.sessionRefresh
 
     private let caller: SessionCaller
-    /// The device that shows the token, as it says itself.
+    /// The id of the calling device, as claimed by it.
     private let deviceID: String?
 
     init(_ request: AccountRequest, _ endpoints: SessionEndpoints, _ call: inout AccountCall) throws(Refusal) {
-        // Apps from before there was a body send anything here: what is no JSON object says nothing.
+        // Older apps send arbitrary bodies here: anything but a JSON object counts as empty.
         var fields = (try? request.fields()) ?? RequestFields([:])
         let device = fields.device()
         try fields.check()

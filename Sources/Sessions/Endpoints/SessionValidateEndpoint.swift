@@ -8,7 +8,7 @@ extension AccountOperation {
         "session-validate", .post, "validate", bearer: .required, budget: .account, metricsName: "me")
 }
 
-/// `POST validate`: the user, as a verified token says. The pipeline has refused those that were revoked.
+/// `POST validate`: the user according to a verified token. The pipeline has already refused revoked tokens.
 struct SessionValidateEndpoint: AccountEndpoint {
     static let operation = AccountOperation.sessionValidate
 
@@ -27,7 +27,7 @@ struct SessionValidateEndpoint: AccountEndpoint {
 }
 
 extension SessionEndpoints {
-    /// The answer that needs nobody else's word; nil for every other operation.
+    /// The response that can be given without other services; nil for all other operations.
     package func immediateAnswer(to operation: AccountOperation, by token: VerifiedToken) -> AccountAnswer? {
         operation == .sessionValidate ? answer(validating: token) : nil
     }

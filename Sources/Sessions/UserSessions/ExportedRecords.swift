@@ -4,7 +4,7 @@ internal import Pipeline
 package import Store
 
 extension UserRecord {
-    /// As `GET me/export` shows it.
+    /// The form in `GET me/export`.
     var exported: JSONObject {
         var object = object
         object["email_verified"] = .bool(emailVerified)
@@ -19,7 +19,7 @@ extension UserRecord {
 }
 
 extension UserSessionRecord {
-    /// As `GET me/export` shows it.
+    /// The form in `GET me/export`.
     package var exported: JSONObject {
         var exported: JSONObject = [
             "id": .string(id), "signed_in_at": .string(Timestamp.text(authTime)),

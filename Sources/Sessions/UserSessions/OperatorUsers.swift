@@ -6,9 +6,9 @@ internal import Pipeline
 package import Settings
 package import Store
 
-/// The users in the state directory, for an operator's commands beside a gateway that runs or does not.
+/// The users in the state directory, for an operator's commands, whether or not a gateway is running.
 package enum OperatorUsers {
-    /// Puts revocations into the state directory. A running gateway follows within two seconds.
+    /// Writes revocations to the state directory. A running gateway reads them within two seconds.
     private struct RevocationWriter: SessionRevocations {
         let records: any RevocationRecords
         var current: RevocationList { .empty }
@@ -21,14 +21,14 @@ package enum OperatorUsers {
         func supersede(_ session: SupersededSession) {}
     }
 
-    /// - Throws: ``StartupError``, or what stands against the state directory.
+    /// - Throws: ``StartupError``, or the error that prevents the use of the state directory.
     package static func administration(
         _ settings: GatewaySettings, _ records: GatewayRecords, _ rings: KeyRings, logger: Logger
     ) async throws -> UserAdministration {
         guard let apple = settings.signIn.apple, let session = apple.session,
             let issuer = settings.sessionIssuer, let schedule = RotationSchedule.sessionKeys(settings)
         else { throw StartupError(description: "this gateway keeps no users: there is no sign_in.apple.session") }
-        // Nothing is signed here: the keys are not even read.
+        // Nothing is signed here, so the keys are not read.
         let keys = AssertionKeyService(
             storage: rings[.session], schedule: schedule, logger: logger, now: { WallClock.seconds() }, publish: {})
         let sessions = UserSessions(

@@ -5,11 +5,11 @@ package import Settings
 package import Store
 
 extension SessionEnds {
-    /// Has read which tokens have been superseded, so that none is let in after a restart.
+    /// Returns an instance that has read the superseded tokens, so that none is accepted after a restart.
     ///
     /// - Parameters:
-    ///   - now: seconds since 1970, by the clock of the records.
-    ///   - previous: what served until now; it goes on unless the sessions' `iss` is another one.
+    ///   - now: seconds since 1970, by the records' clock.
+    ///   - previous: the instance before a reload; it is returned unless the sessions' `iss` has changed.
     package static func make(
         _ settings: GatewaySettings, _ records: any UserSessionRecords, _ revocations: RevocationService,
         logger: Logger, now: @escaping @Sendable () -> Int64, after previous: SessionEnds?

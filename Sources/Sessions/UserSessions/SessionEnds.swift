@@ -5,17 +5,17 @@ internal import Logging
 package import Pipeline
 package import Store
 
-/// Ends the validity of sessions' tokens: by revocation, or by a newer token. The predecessors of a newer token become
-/// invalid once nobody may ask for it with them.
+/// Invalidates sessions' tokens: by revocation, or because of a newer token. The predecessors of a newer token become
+/// invalid once it can no longer be requested again with them.
 ///
-/// Superseded tokens are not stored: the sessions' records show them after a restart.
+/// Superseded tokens are not stored: after a restart they follow from the sessions' records.
 package final class SessionEnds: SessionRevocations {
     private static let interval = Duration.seconds(1)
-    /// How many intervals pass between two looks for what other processes have refreshed.
+    /// The number of intervals between two readings of other processes' refreshes.
     private static let roundsOfFollowing = 10
-    /// How many seconds may lie between two readings of changes. Records forget a refresh as a change after
-    /// ``Store/LostAnswers/window`` seconds, and then show its session only to a reading of all.
-    private static let longestPause = LostAnswers.window / 2
+    /// The maximum number of seconds between two readings of changes. Records no longer show a refresh as a change
+    /// after ``Store/RetryWindows/window`` seconds; then only a full reading returns its session.
+    private static let longestPause = RetryWindows.window / 2
 
     private let records: any UserSessionRecords
     private let revocations: RevocationService
@@ -23,12 +23,12 @@ package final class SessionEnds: SessionRevocations {
     let issuer: String
     private let now: @Sendable () -> Int64
     private let uptime: @Sendable () -> Int64
-    /// In the order of their refreshes; those before `begin` are done with.
+    /// In the order of their refreshes; those before `begin` are done.
     private let waiting = Locked<Queue>(Queue())
     private let last = Locked<Reading?>(nil)
     private let logger: Logger
 
-    /// How far the records have been read, and when that began by both clocks.
+    /// The position up to which the records have been read, and when the reading began by both clocks.
     private struct Reading {
         var position: ChangePosition
         var time: Int64
@@ -53,7 +53,7 @@ package final class SessionEnds: SessionRevocations {
     }
 
     /// - Parameters:
-    ///   - uptime: seconds of a clock that nobody sets.
+    ///   - uptime: seconds of a monotonic clock.
     ///   - now: seconds since 1970.
     init(
         _ records: any UserSessionRecords, _ revocations: RevocationService, issuer: String, logger: Logger,
@@ -75,15 +75,15 @@ package final class SessionEnds: SessionRevocations {
     }
 
     package func supersede(_ session: SupersededSession) {
-        // As many as the list could hold at all: the records still have those that are left out.
+        // At most as many as the revocation list has room for: omitted ones remain in the records.
         waiting.withLock { waiting in
             guard waiting.sessions.count - waiting.begin < revocations.room else { return }
             waiting.sessions.append(session)
         }
     }
 
-    /// Takes up what was superseded before the process began, and later what others have superseded since. After a
-    /// failure or a long pause all is read again. When this returns, what is due counts no more.
+    /// Reads the sessions superseded before the process began and, in later calls, those superseded by other processes.
+    /// After a failure or a long pause all are read again. When this returns, tokens that are due are invalid.
     func follow() async throws {
         let (time, uptime) = (now(), uptime())
         let reading = try await records.superseded(
@@ -97,7 +97,8 @@ package final class SessionEnds: SessionRevocations {
         await endDue()
     }
 
-    /// From where to read on; nil where all must be read. The next reading is of all as well unless this one succeeds.
+    /// The position of the next reading; nil if all must be read. Unless this reading succeeds, the next one reads all
+    /// too.
     private func takePosition(at time: Int64, _ uptime: Int64) -> ChangePosition? {
         let known = last.withLock { last in
             defer { last = nil }
@@ -108,15 +109,16 @@ package final class SessionEnds: SessionRevocations {
         return pause <= Self.longestPause ? known.position : nil
     }
 
-    /// Lets tokens count no more whose successors were given long enough ago.
+    /// Invalidates tokens whose successors were issued long enough ago.
     func endDue() async {
         let now = now()
         await end(waiting.withLock { $0.takeDue { Self.isDue($0, at: now) } })
     }
 
-    /// As ``Store/LostAnswers``: a refresh further ahead than the window was by a clock that has been set back since.
+    /// As in ``Store/RetryWindows``: a refresh further ahead than the window was recorded by a clock that has been set
+    /// back since.
     private static func isDue(_ session: SupersededSession, at now: Int64) -> Bool {
-        !(now - LostAnswers.window...now + LostAnswers.window).contains(session.refreshedAt)
+        !(now - RetryWindows.window...now + RetryWindows.window).contains(session.refreshedAt)
     }
 
     private func end(_ sessions: [SupersededSession]) async {

@@ -4,12 +4,12 @@ internal import Encoding
 internal import Pipeline
 internal import Store
 
-/// The token of a session: a JWT of the gateway's own (ES256, `typ` `session+jwt`). It says what is to be known of the
-/// user without asking anyone.
+/// The token of a session: a JWT of the gateway's own (ES256, `typ` `session+jwt`). It contains the user's data, so
+/// that no lookup is needed.
 enum SessionToken {
     static let type = "session+jwt"
 
-    /// - Parameter session: with the token's number and times.
+    /// - Parameter session: has the token's number and times.
     static func claims(
         of session: UserSessionRecord, _ user: UserRecord, _ issuer: Issuer, _ audience: String
     ) -> JSONObject {
@@ -28,7 +28,7 @@ enum SessionToken {
         claims["phone_number"] = user.phoneNumber.map(JSON.string)
         if let role = user.role {
             claims["role"] = .string(role)
-            // So that a route can require it.
+            // Allows a route to require it.
             claims["groups"] = [.string(role)]
         }
         return claims
@@ -43,12 +43,12 @@ enum SessionToken {
 }
 
 extension UserRecord {
-    /// The `user` of an answer.
+    /// The `user` of a response.
     var object: JSONObject {
         SessionUser.object(id: id, name: name, email: email, phoneNumber: phoneNumber, role: role)
     }
 
-    /// As others are told of who has signed in.
+    /// The user as reported to other services.
     package var account: AccountUser {
         var attributes: JSONObject = [:]
         attributes["phone_number"] = phoneNumber.map(JSON.string)
@@ -60,7 +60,7 @@ extension UserRecord {
 }
 
 extension AppleSignInSettings {
-    /// The `user` of an answer.
+    /// The `user` of a response.
     func shown(_ user: UserRecord) -> JSONObject {
         userFields.added(to: user.object) { name in
             switch ExactText(name) {
@@ -75,7 +75,7 @@ extension AppleSignInSettings {
         }
     }
 
-    /// As a session's token says.
+    /// The form contained in a session's token.
     func shown(_ token: VerifiedToken) -> JSONObject {
         userFields.added(to: SessionUser.object(of: token)) { name in
             ExactText(name) == "email_verified"
@@ -84,7 +84,7 @@ extension AppleSignInSettings {
     }
 }
 
-/// The `user` of an answer, from whatever is known of one.
+/// The `user` of a response, from the known attributes.
 enum SessionUser {
     static func object(id: String, name: String?, email: String?, phoneNumber: String?, role: String?) -> JSONObject {
         [
@@ -93,7 +93,7 @@ enum SessionUser {
         ]
     }
 
-    /// As a session's token says.
+    /// The form contained in a session's token.
     static func object(of token: VerifiedToken) -> JSONObject {
         object(
             id: token.subject, name: token.claims["name"]?.stringValue, email: token.email,

@@ -4,10 +4,10 @@ internal import Store
 
 /// An operator's view of users, and operations on them.
 package struct UserAdministration: Sendable {
-    /// Why something was not done, in words.
+    /// The reason for a failure, as text.
     package struct Failure: Error, CustomStringConvertible, Equatable {
         package let description: String
-        /// Whether there is no such user; else what was asked for cannot be.
+        /// Whether there is no such user; otherwise the request is not possible.
         package let isUnknownUser: Bool
 
         package init(_ description: String, isUnknownUser: Bool = false) {
@@ -17,7 +17,7 @@ package struct UserAdministration: Sendable {
     }
 
     private let sessions: UserSessions
-    /// The roles that users can have; empty where they have none.
+    /// The configured roles; empty if there are none.
     private let roles: Set<String>
 
     package init(_ sessions: UserSessions, roles: Set<String>) {
@@ -25,15 +25,14 @@ package struct UserAdministration: Sendable {
         self.roles = roles
     }
 
-    /// Users by id, from behind `after` on.
+    /// Returns users sorted by id, after `after`.
     ///
-    /// - Parameter text: whose id or Apple's subject it is, or what the e-mail address or name begins with; nil for
-    ///   all.
+    /// - Parameter text: an id or an Apple subject, or the beginning of an e-mail address or a name; nil for all users.
     package func users(matching text: String?, after: String = "", limit: Int) async throws -> [JSONObject] {
         try await sessions.users.users(matching: text, after: after, limit: limit).map(\.exported)
     }
 
-    /// - Throws: ``Failure`` where there is no such user.
+    /// - Throws: ``Failure`` if there is no such user.
     package func user(_ id: String) async throws -> JSONObject {
         var object = try await known(id).exported
         let stored = try await sessions.records.sessions(of: id)
@@ -41,15 +40,15 @@ package struct UserAdministration: Sendable {
         return object
     }
 
-    /// Those that go on.
+    /// Returns the active sessions.
     ///
-    /// - Throws: ``Failure`` where there is no such user.
+    /// - Throws: ``Failure`` if there is no such user.
     package func sessions(of id: String) async throws -> [JSONObject] {
         _ = try await known(id)
         return try await openSessions(of: id)
     }
 
-    /// As ``sessions(of:)``; none of somebody who is not known.
+    /// As ``sessions(of:)``; empty for an unknown user.
     package func openSessions(of id: String) async throws -> [JSONObject] {
         try await sessions.records.sessions(of: id).filter(isOpen).map { session in
             var object = session.exported
@@ -58,11 +57,11 @@ package struct UserAdministration: Sendable {
         }
     }
 
-    /// Gives a user another role. Their sessions end, since their tokens say the role that they had.
+    /// Sets a user's role. Their sessions end, since their tokens contain the previous role.
     ///
-    /// - Parameter role: nil takes it away.
-    /// - Returns: how many sessions ended.
-    /// - Throws: ``Failure`` for a role that is not configured, and where there is no such user.
+    /// - Parameter role: nil removes it.
+    /// - Returns: the number of sessions ended.
+    /// - Throws: ``Failure`` if the role is not configured or there is no such user.
     package func setRole(_ role: String?, of id: String, requestID: String) async throws -> Int {
         if let role, !role.isOne(of: roles) {
             let known = roles.isEmpty ? "none is configured" : "known: \(roles.sorted().joined(separator: ", "))"
@@ -72,30 +71,30 @@ package struct UserAdministration: Sendable {
         return try await sessions.endAll(of: id, requestID: requestID)
     }
 
-    /// Locks a user out, whose sessions end, or lets them in again.
+    /// Disables a user and ends their sessions, or enables the user again.
     ///
-    /// - Returns: how many sessions ended.
-    /// - Throws: ``Failure`` where there is no such user.
+    /// - Returns: the number of sessions ended.
+    /// - Throws: ``Failure`` if there is no such user.
     package func setDisabled(_ isDisabled: Bool, of id: String, requestID: String) async throws -> Int {
         let time = isDisabled ? sessions.now() : nil
         guard try await sessions.users.setDisabled(at: time, of: id) != nil else { throw Self.unknown }
         return isDisabled ? try await sessions.endAll(of: id, requestID: requestID) : 0
     }
 
-    /// - Returns: how many there were.
-    /// - Throws: ``Failure`` where there is no such user.
+    /// - Returns: the number of sessions ended.
+    /// - Throws: ``Failure`` if there is no such user.
     package func endSessions(of id: String, requestID: String) async throws -> Int {
         _ = try await known(id)
         return try await sessions.endAll(of: id, requestID: requestID)
     }
 
-    /// As ``endSessions(of:requestID:)``; none of somebody who is not known.
+    /// As ``endSessions(of:requestID:)``; ends none for an unknown user.
     package func endSessionsIfKnown(of id: String, requestID: String) async throws -> EndedSessions {
         guard try await sessions.users.user(id) != nil else { return EndedSessions() }
         return EndedSessions(count: try await sessions.endAll(of: id, requestID: requestID))
     }
 
-    /// Nil where no session of this id goes on.
+    /// Nil if there is no active session with this id.
     package func user(ofSession id: String) async throws -> String? {
         guard let stored = try await sessions.records.session(id)?.session, isOpen(stored) else { return nil }
         return stored.userID
@@ -103,7 +102,7 @@ package struct UserAdministration: Sendable {
 
     /// Ends one session.
     ///
-    /// - Returns: nil where no session of this id goes on.
+    /// - Returns: nil if there is no active session with this id.
     package func endSession(_ id: String, requestID: String) async throws -> EndedSessions? {
         guard try await user(ofSession: id) != nil else { return nil }
         try await sessions.end(id, requestID: requestID)

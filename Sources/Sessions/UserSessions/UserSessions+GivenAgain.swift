@@ -9,37 +9,37 @@ internal import Store
 /// The result of a refresh.
 package struct SessionSuccessor: Sendable {
     var token: Secret
-    /// Whether it was given for the same token before.
+    /// Whether it was already issued for the same token.
     var isGivenAgain = false
 }
 
-/// Tokens that were lost: whoever shows the parent of one that was never refreshed with has that one once more.
+/// Lost tokens: a caller with the predecessor of a token that has not been refreshed yet gets that token again.
 extension UserSessions {
     func mayHaveAgain(_ session: UserSessionRecord, on deviceID: String?) -> Bool {
         BoundDevice.mayHaveAgain(deviceID, of: session.deviceID, isInWindow: isInWindow(session))
     }
 
     func isInWindow(_ session: UserSessionRecord) -> Bool {
-        LostAnswers.isOpen(refreshedAt: session.refreshedAt, retryUntil: session.retryUntil, now: now())
+        RetryWindows.isOpen(refreshedAt: session.refreshedAt, retryUntil: session.retryUntil, now: now())
     }
 
-    /// Whether it is the session's device. Any is of a session without one.
+    /// Whether it is the session's device. A session without a device accepts any.
     func isDevice(_ deviceID: String, of session: UserSessionRecord) -> Bool {
         guard let bound = session.deviceID else { return true }
         return BoundDevice.isSame(deviceID, as: bound)
     }
 
-    /// The newest token of a session: as it was given, or signed once more with the same number and times. One that has
-    /// expired gets new times under its number, which all who have that number go on with.
+    /// Returns the newest token of a session: as it was issued, or signed again with the same number and times. An
+    /// expired one gets new times under its number; all holders of that number continue with it.
     func again(
         _ session: UserSessionRecord, _ user: UserRecord, _ key: AssertionKey, _ caller: SessionCaller,
         on deviceID: String?, _ requestID: String
     ) async throws(Refusal) -> SessionSuccessor {
         var given: Secret?
-        // Another gateway may have sealed it with a key that this one does not know: it is signed once more.
+        // Another gateway may have sealed it with a key unknown to this one: it is signed again.
         if let sealed = session.successor.map({ Secret($0) }), !sealingKeys.lacksKey(of: sealed) {
             given = successor(sealed, of: session)
-            // A text that does not open, or is of another row, was put there by somebody else.
+            // A text that does not open, or belongs to another row, was inserted by an attacker.
             guard given != nil else {
                 try await endReused(session, requestID)
                 throw .tokenInvalid(.tokenRefresh, reason: .account(.refreshTokenReused))
@@ -58,7 +58,7 @@ extension UserSessions {
         return SessionSuccessor(token: token, isGivenAgain: true)
     }
 
-    /// Another process was faster, or the session was ended meanwhile: the token that is stored now.
+    /// Another process was faster, or the session was ended meanwhile: returns the token that is stored now.
     func overtaken(
         _ caller: SessionCaller, on deviceID: String?, _ requestID: String
     ) async throws(Refusal) -> SessionSuccessor {
@@ -78,7 +78,7 @@ extension UserSessions {
         }
     }
 
-    /// Nil for one of another row, which opens just as well.
+    /// Nil for a token of another row, which opens too.
     private func successor(_ sealed: Secret, of session: UserSessionRecord) -> Secret? {
         let plain = try? SealedText.open(sealed, as: .session, with: sealingKeys, poolID: issuer.issuer)
         guard let token = plain.map({ Secret($0) }), let called = caller(of: token),

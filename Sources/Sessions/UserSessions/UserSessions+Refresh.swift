@@ -9,7 +9,7 @@ internal import Store
 
 /// The exchange of tokens.
 extension UserSessions {
-    /// - Parameter deviceID: the device that shows the token, as it says itself; nil: it does not say.
+    /// - Parameter deviceID: the id of the calling device, as claimed by it; nil if it claims none.
     func refresh(
         _ caller: SessionCaller, on deviceID: String?, requestID: String
     ) async throws(Refusal) -> SessionSuccessor {
@@ -29,7 +29,7 @@ extension UserSessions {
     ) async throws(Refusal) -> SessionSuccessor {
         guard let key = keys.signing else { throw unavailable(.sessionKeysUnavailable, requestID) }
         let known = try await withRecords(requestID) { try await records.session(caller.sessionID) }
-        // A deleted user has no sessions either.
+        // A deleted user has no sessions.
         guard let (session, user) = known, user.id.hasSameBytes(as: caller.userID) else { throw Self.ended }
         guard user.disabledAt == nil else { throw Refusal(.userDisabled, reason: .account(.userDisabled)) }
         if try await isUnusedParent(caller, of: session, on: deviceID, requestID) {
@@ -46,12 +46,12 @@ extension UserSessions {
         return try await keep(next, token, caller, on: deviceID, requestID)
     }
 
-    /// Whether a token may end the user's other sessions, as far as the records say: one that is good without them is
-    /// good for a session that they do not have. The parent of an unused token may within the window alone: else whoever
-    /// finds an old one could sign the user out everywhere.
+    /// Whether a token may end the user's other sessions, as far as the records show. If the records lack its session,
+    /// a token that has not expired may. The predecessor of an unused token may only within the retry window: otherwise
+    /// anyone who finds an old one could sign the user out everywhere.
     ///
-    /// - Returns: false for a session that was ended.
-    /// - Throws: 401 for a token that was replaced. Its session has ended then.
+    /// - Returns: false if the session was ended.
+    /// - Throws: 401 if the token was replaced; its session is then ended.
     func mayEndOthers(_ caller: SessionCaller, requestID: String) async throws(Refusal) -> Bool {
         let known = try await withRecords(requestID) { try await records.session(caller.sessionID) }
         guard let (session, _) = known else { return caller.expiresAt > now() }
@@ -61,14 +61,14 @@ extension UserSessions {
         return true
     }
 
-    /// How a token stands in its session.
+    /// Determines the position of a token in its session.
     ///
-    /// - Returns: false for the newest token; true for the one before, where that is to be given once more.
+    /// - Returns: false for the newest token; true for the previous one if its successor may be returned again.
     func isUnusedParent(
         _ caller: SessionCaller, of session: UserSessionRecord, on deviceID: String?, _ requestID: String
     ) async throws(Refusal) -> Bool {
         guard session.endedAt == nil else { throw Self.ended }
-        // A record that is behind has lost its last steps with the machine's power.
+        // A record that is behind the token lost its last refreshes in a power loss.
         guard caller.rotation < session.rotation else {
             guard isOfPast(caller) || isNewest(caller, of: session) else {
                 throw .tokenInvalid(reason: .token(.issuedInFuture))
@@ -79,13 +79,13 @@ extension UserSessions {
         throw try await reused(caller, session, requestID)
     }
 
-    /// Ends the session of a token that was used again.
+    /// Ends the session of a reused token.
     ///
     /// - Returns: the refusal of the call.
     private func reused(
         _ caller: SessionCaller, _ session: UserSessionRecord, _ requestID: String
     ) async throws(Refusal) -> Refusal {
-        // By a clock that was set back nobody can tell how long ago the successor was given.
+        // After the clock was set back, it is unknown how long ago the successor was issued.
         guard isOfPast(caller) else { return .tokenInvalid(reason: .token(.issuedInFuture)) }
         try await endReused(session, requestID)
         return .tokenInvalid(.tokenRefresh, reason: .account(.refreshTokenReused))
@@ -95,14 +95,14 @@ extension UserSessions {
         caller.issuedAt.map { $0 <= now() + issuer.skew } ?? true
     }
 
-    /// Whether it is the token that was made with the last step of the session, by whatever clock.
+    /// Whether it is the token issued with the last refresh of the session, by whatever clock.
     private func isNewest(_ caller: SessionCaller, of session: UserSessionRecord) -> Bool {
         caller.rotation == session.rotation && caller.issuedAt == session.refreshedAt
     }
 
-    /// Brings a session to now.
+    /// Sets a session's times to a refresh now.
     ///
-    /// - Throws: 401 for one that may go on no more.
+    /// - Throws: 401 if the session may not continue.
     func bringOn(_ session: inout UserSessionRecord) throws(Refusal) {
         let now = now()
         guard now < session.authTime + settings.absoluteLifetime else {
@@ -115,7 +115,7 @@ extension UserSessions {
         bringTimes(of: &session)
     }
 
-    /// The token is kept before it is given, so that whoever does not get it can ask once more.
+    /// Stores the token before it is returned, so that a client that does not receive it can request it again.
     private func keep(
         _ next: UserSessionRecord, _ token: Secret, _ caller: SessionCaller, on deviceID: String?,
         _ requestID: String
@@ -134,7 +134,7 @@ extension UserSessions {
         }
     }
 
-    /// RFC 9700, 4.14.2: who of the two is the thief can't be told, so the session ends for both.
+    /// RFC 9700, 4.14.2: it is unknown which of the two is the thief, so the session ends for both.
     func endReused(_ session: UserSessionRecord, _ requestID: String) async throws(Refusal) {
         try await UnawaitedReuse.refuse(requestID: requestID, logger)
         logger.warning(
@@ -146,8 +146,8 @@ extension UserSessions {
         }
     }
 
-    /// Where the revocation list is full, the thief must not have the session meanwhile: the user's older ones go
-    /// along, and where there is no room for that either, nobody gets another token.
+    /// If the revocation list is full, the thief must not keep the session: the user's older sessions are revoked with
+    /// it, and if there is no room for that either, no further token is issued.
     private func endWithoutRoom(
         _ session: UserSessionRecord, _ refusal: Refusal, _ requestID: String
     ) async throws(Refusal) {

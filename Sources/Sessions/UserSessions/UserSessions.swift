@@ -9,7 +9,7 @@ package import Store
 
 /// The gateway's own sessions: begun by a sign-in, refreshed, and ended.
 package struct UserSessions: Sendable {
-    /// By which the gateway verifies them.
+    /// The issuer with which the gateway verifies the sessions' tokens.
     package let issuer: Issuer
     package let settings: UserSessionSettings
     let users: any UserRecords
@@ -23,9 +23,9 @@ package struct UserSessions: Sendable {
     let logger: Logger
 
     /// - Parameters:
-    ///   - previous: what served until now. A refresh that is under way there is joined.
+    ///   - previous: the instance before a reload, whose refreshes in progress are joined.
     ///   - now: seconds since 1970.
-    ///   - random: gives as many random bytes as asked for, from a cryptographic source.
+    ///   - random: returns the requested number of random bytes from a cryptographic source.
     package init(
         issuer: Issuer, settings: UserSessionSettings, users: any UserRecords, records: any UserSessionRecords,
         keys: any SessionKeys, sealingKeys: SealingKeyRing, revocations: any SessionRevocations,
@@ -50,11 +50,12 @@ package struct UserSessions: Sendable {
 package protocol SessionRevocations: Sendable {
     /// The current revocations.
     var current: RevocationList { get }
-    /// Whether it has revocations that could not be stored.
+    /// Whether there are revocations that could not be stored.
     var hasUnstored: Bool { get }
     /// Returns when none of these tokens is accepted any more.
     func revoke(_ revocations: [Revocation]) async throws
-    /// A session has a newer token: those before it count no more when they can't be asked for again.
+    /// Records that a session has a newer token: its predecessors become invalid once it can no longer be requested
+    /// again.
     func supersede(_ session: SupersededSession)
 }
 
@@ -68,17 +69,16 @@ package struct BegunSession: Sendable {
 }
 
 extension UserSessions {
-    /// A user who signs in, once the identity provider's word for it was verified.
+    /// A sign-in whose proof of identity has been verified.
     package struct SignIn: Sendable {
         /// The proof that the sign-in uses up; nil if there is none.
         package var proof: UserSignIn.Proof?
-        /// The user by issuer and subject, and as whom they are made if they are not known yet; `id` and `createdAt`
-        /// are filled in.
+        /// The user's issuer and subject, and the attributes for a new user; `id` and `createdAt` are filled in.
         package var user: UserRecord
         package var device: DeviceInfo?
-        /// When the user proved who they are, in seconds since 1970; nil: now.
+        /// When the user authenticated, in seconds since 1970; nil: now.
         package var authTime: Int64?
-        /// The messages for a client whose app does not fit the user's role.
+        /// The messages for a client whose app does not match the user's role.
         package var roleConflict: RoleConflictMessages
         /// As ``UserSignIn/appleToken``.
         package var appleToken: (@Sendable (_ userID: String) -> AppleTokenRecord?)?
@@ -97,10 +97,10 @@ extension UserSessions {
         }
     }
 
-    /// A sign-in: uses up its proof, finds or makes the user, and begins a session, all in one step. The result
-    /// outlasts the process.
+    /// Performs a sign-in: uses up its proof, finds or creates the user, and begins a session, in one transaction. The
+    /// result survives the end of the process.
     package func begin(_ signIn: SignIn, requestID: String) async throws(Refusal) -> BegunSession {
-        // Before anything is used up.
+        // Checked before anything is used up.
         guard let key = keys.signing else { throw unavailable(.sessionKeysUnavailable, requestID) }
         let now = now()
         var user = signIn.user
@@ -139,7 +139,7 @@ extension UserSessions {
         session.expiresAt = settings.expiry(authTime: session.authTime, now: session.refreshedAt)
         let end = settings.end(
             authTime: session.authTime, refreshedAt: session.refreshedAt, expiresAt: session.expiresAt)
-        // After a start the record alone says that earlier tokens count no more, which may have had a longer life.
+        // After a restart only the record shows that earlier tokens, possibly with a longer lifetime, are invalid.
         session.endsAt = max(end, session.previousExpiresAt + Issuer.longestSkew)
     }
 
@@ -153,7 +153,7 @@ extension UserSessions {
         }
     }
 
-    /// Does something with the records.
+    /// Runs `work` on the records.
     func withRecords<Value>(_ requestID: String, _ work: () async throws -> Value) async throws(Refusal) -> Value {
         try await usingRecords(requestID, logger, work)
     }

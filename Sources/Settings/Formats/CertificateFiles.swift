@@ -2,10 +2,10 @@ internal import Cryptography
 internal import Encoding
 internal import SettingsReader
 
-/// The files of certificates and keys that TLS takes, looked at while the settings are read: what is wrong with them is
-/// told together with all else.
+/// Readers of certificate and key files for TLS. They check the files while the settings are read, so that all errors
+/// are reported together.
 extension SettingsNode {
-    /// The bytes of the PEM file of certificates that this node names; nil after a fault.
+    /// The bytes of the PEM file of certificates that this node names; nil after an error.
     func readCertificates() -> [UInt8]? {
         guard let bytes = readFile() else { return nil }
         switch PEMFile.certificates(in: bytes) {
@@ -16,7 +16,7 @@ extension SettingsNode {
         return nil
     }
 
-    /// The certificates of the PEM file that this node names, ready to verify with; nil after a fault.
+    /// The certificates of the PEM file that this node names, for verification; nil after an error.
     func readTrustedCertificates() -> TrustedCertificates? {
         guard let bytes = readCertificates() else { return nil }
         guard let certificates = try? TrustedCertificates(pem: bytes) else {
@@ -26,9 +26,9 @@ extension SettingsNode {
         return certificates
     }
 
-    /// The private key that this node names; nil after a fault.
+    /// The private key that this node names; nil after an error.
     ///
-    /// - Parameter chain: whose first certificate the key is to be for; nil where that file is faulty itself.
+    /// - Parameter chain: the key must belong to its first certificate; nil if the chain's file is invalid itself.
     func readPrivateKey(of chain: [UInt8]?) -> Secret? {
         guard let key = readFile(isSecret: true).map({ Secret($0) }) else { return nil }
         switch PEMFile.isKey(key, of: chain ?? []) {

@@ -13,7 +13,7 @@ extension ScalarFormat where Value == Duration {
         return Self(schema: schema, show: description) { (text) throws(ScalarRefusal) in
             let digits = text.prefix { $0.isASCII && $0.isNumber }
             let unit = units.first { $0.suffix == text[digits.endIndex...] }
-            // Nine digits of days stay far below what 64 bits of milliseconds hold.
+            // Nine digits of days are far below the limit of 64 bits of milliseconds.
             guard let unit, (1...9).contains(digits.count), let count = Int64(digits) else {
                 throw ScalarRefusal("must be a duration like 250ms, 5s, 10m, 24h or 30d")
             }

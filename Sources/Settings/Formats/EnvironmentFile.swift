@@ -1,23 +1,23 @@
 package import SettingsReader
 
-/// The variables of a file such as systemd's `EnvironmentFile=` (systemd.exec(5)), read as systemd reads it, so that a
-/// command sees what the service sees.
+/// The variables of a file such as systemd's `EnvironmentFile=` (systemd.exec(5)), parsed as systemd parses it, so that
+/// a command has the same environment as the service.
 ///
-/// A line is `NAME=value`; one that begins with `#` or `;` is a comment. Blanks around a value without quotes are no
-/// part of it. In single quotes all is as it stands; in double quotes, and without any, a backslash takes the next
-/// character as it is, and goes with the end of the line. A line that sets nothing, which systemd passes over with a
-/// word in its journal, is a fault: nobody reads that word where a command is run. So is a line that one version of
-/// systemd reads and another one passes over.
+/// A line is `NAME=value`; a line that begins with `#` or `;` is a comment. Blanks around an unquoted value are
+/// ignored. Single quotes preserve everything; in double quotes and outside quotes a backslash preserves the next
+/// character and joins lines. A line that sets nothing is an error. systemd only logs it and continues, but nobody
+/// reads that log where a command is run. A line that some versions of systemd read and others ignore is an error too.
 package enum EnvironmentFile {
     package struct Variable: Sendable, Equatable {
         package let name: String
         package let value: String
     }
 
-    /// In the file's order; of two with one name the later one counts.
+    /// The variables in the file's order; of two with the same name, the later one counts.
     ///
-    /// - Parameter file: how faults call it.
-    /// - Throws: ``SettingsErrors`` with every line that sets nothing, and quotes none: it may be a part of a secret.
+    /// - Parameter file: the file's name in errors.
+    /// - Throws: ``SettingsErrors`` with every line that sets nothing. The lines are not quoted, since they may hold
+    ///   parts of secrets.
     package static func variables(_ text: String, of file: String) throws(SettingsErrors) -> [Variable] {
         var reader = EnvironmentFileReader()
         for character in text.unicodeScalars { reader.read(character) }
@@ -41,12 +41,12 @@ private struct EnvironmentFileReader {
     private(set) var variables: [EnvironmentFile.Variable] = []
     private(set) var errors: [(line: Int, message: String)] = []
     private var line = 1
-    /// Where the name begins.
+    /// The line where the name begins.
     private var firstLine = 1
     private var state = State.beforeName
     private var name = ""
     private var value = ""
-    /// Of `value`, how much is there for good: blanks behind it count only when something follows.
+    /// The part of `value` without trailing blanks, which count only if more text follows.
     private var trimmed = ""
 
     mutating func read(_ character: Unicode.Scalar) {
@@ -117,7 +117,7 @@ private struct EnvironmentFileReader {
         }
     }
 
-    /// Of the line below a comment that ends with a backslash.
+    /// Reads a character of the line after a comment that ends with a backslash.
     private mutating func afterEscapedComment(_ character: Unicode.Scalar) {
         if character == "\n" { return state = .beforeName }
         if Self.isBlank(character) { return }
@@ -164,7 +164,7 @@ private struct EnvironmentFileReader {
         character == " " || character == "\t" || character == "\n" || character == "\r"
     }
 
-    /// A name of an environment variable (POSIX.1-2017 §8.1).
+    /// Whether `text` is a valid name of an environment variable (POSIX.1-2017 §8.1).
     private static func isName(_ text: String) -> Bool {
         guard let first = text.unicodeScalars.first, first.properties.numericType == nil else { return false }
         return text.unicodeScalars.allSatisfy { character in

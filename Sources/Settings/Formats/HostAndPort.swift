@@ -3,9 +3,9 @@ internal import SettingsReader
 
 /// A host and a TCP port, as in `127.0.0.1:8080`, `localhost:80` or `[::1]:8080`.
 package struct HostAndPort: Sendable, Hashable, CustomStringConvertible {
-    /// A name or an IP literal in lower case; IPv6 without its brackets.
+    /// A name or IP address in lower case; IPv6 without its brackets.
     package let host: String
-    /// 0 lets the system choose, for listeners only.
+    /// 0 lets the system choose; listeners only.
     package let port: Int
 
     package init(host: String, port: Int) {
@@ -13,7 +13,7 @@ package struct HostAndPort: Sendable, Hashable, CustomStringConvertible {
         self.port = port
     }
 
-    /// Reads `host:port`; nil for anything else.
+    /// Parses `host:port`; nil for anything else.
     package init?(address text: String) {
         guard let (host, port) = Self.split(text[...]), let port else { return nil }
         self.init(host: host, port: port)
@@ -23,8 +23,8 @@ package struct HostAndPort: Sendable, Hashable, CustomStringConvertible {
         host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
     }
 
-    /// Whether a system that listens at one of the two refuses the other: one of them is every address, and the other
-    /// one is among these. `[::]` takes IPv4 as well (RFC 3493, 5.3). Names are not resolved.
+    /// Whether the system would refuse to listen on both: the addresses are equal, or one is a wildcard address that
+    /// includes the other. `[::]` includes IPv4 (RFC 3493, 5.3). Names are not resolved.
     func overlaps(_ other: HostAndPort) -> Bool {
         guard port != 0, port == other.port else { return false }
         let addresses = [IPAddress(host), IPAddress(other.host)]
@@ -37,7 +37,7 @@ package struct HostAndPort: Sendable, Hashable, CustomStringConvertible {
     private static let everyAddress = IPAddress("::")
     private static let everyIPv4Address = IPAddress("0.0.0.0")
 
-    /// Reads `host` or `host:port`; nil when it is neither. `port` is nil when there is none.
+    /// Parses `host` or `host:port`; nil for anything else. `port` is nil if absent.
     static func split(_ text: Substring) -> (host: String, port: Int?)? {
         let host: Substring
         var rest: Substring
@@ -58,7 +58,7 @@ package struct HostAndPort: Sendable, Hashable, CustomStringConvertible {
         return (host.lowercased(), port)
     }
 
-    /// Only the characters of an address: the resolver judges the rest. A zone such as `%eth0` is allowed.
+    /// Checks only the characters of an address; the resolver checks the rest. A zone such as `%eth0` is allowed.
     private static func isIPv6(_ text: Substring) -> Bool {
         let parts = text.split(separator: "%", maxSplits: 1, omittingEmptySubsequences: false)
         return parts[0].contains(":")
@@ -66,7 +66,8 @@ package struct HostAndPort: Sendable, Hashable, CustomStringConvertible {
             && (parts.count == 1 || isNameOrIPv4(parts[1]))
     }
 
-    /// Labels of letters, digits, `-` and `_`, none empty (RFC 1123, section 2.1; `_` as container networks use it).
+    /// Whether `text` consists of non-empty labels of letters, digits, `-` and `_` (RFC 1123, section 2.1; container
+    /// networks use `_`).
     private static func isNameOrIPv4(_ text: Substring) -> Bool {
         guard (1...253).contains(text.utf8.count) else { return false }
         return text.split(separator: ".", omittingEmptySubsequences: false).allSatisfy { label in
@@ -77,7 +78,7 @@ package struct HostAndPort: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension ScalarFormat where Value == HostAndPort {
-    /// Where to listen: host and port.
+    /// The address of a listener: host and port.
     static var listenAddress: Self {
         let schema = ScalarSchema(.pattern(":[0-9]{1,5}$"), "Host and port, such as 127.0.0.1:8080 or [::1]:8080.")
         return Self(schema: schema, show: \.description) { (text) throws(ScalarRefusal) in

@@ -2,7 +2,7 @@ internal import Pipeline
 internal import SettingsReader
 
 extension ScalarFormat where Value == IPNetwork {
-    /// An address, or a block of them: `192.0.2.7`, `10.0.0.0/8`, `2001:db8::/32`.
+    /// An IP address or a CIDR block: `192.0.2.7`, `10.0.0.0/8`, `2001:db8::/32`.
     static var network: Self {
         Self { (text) throws(ScalarRefusal) in
             do throws(IPNetworkError) {

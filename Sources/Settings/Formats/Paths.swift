@@ -2,8 +2,8 @@ internal import Pipeline
 internal import SettingsReader
 
 extension ScalarFormat where Value == String {
-    /// A path pattern of the route table: exact, with `*` for one segment, `{sub}` for one that is the token's subject,
-    /// or ending in `/**` for all below.
+    /// A path pattern of the route table: exact, with `*` for any one segment, with `{sub}` for a segment that equals
+    /// the token's subject, or with a final `/**` for all paths below.
     static var routePath: Self {
         Self(schema: .path) { (text) throws(ScalarRefusal) in
             let parts = text.split(separator: "/", omittingEmptySubsequences: false)
@@ -26,13 +26,13 @@ extension ScalarFormat where Value == String {
         }
     }
 
-    /// `{id}` or `<id>`, as frameworks have them.
+    /// Whether the segment is `{id}` or `<id>`, the parameter syntax of web frameworks.
     private static func isParameter(_ segment: Substring) -> Bool {
         let isBraced = segment.hasPrefix("{") && segment.hasSuffix("}") && segment != "{sub}"
         return isBraced || segment.hasPrefix("<") && segment.hasSuffix(">")
     }
 
-    /// Whether a request's path, brought to its normal form, could ever match.
+    /// Returns `text` if it is a valid pattern, which a normalized request path can match.
     private static func routable(_ text: String) throws(ScalarRefusal) -> String {
         do {
             _ = try RoutePattern(text)
@@ -42,7 +42,7 @@ extension ScalarFormat where Value == String {
         return text
     }
 
-    /// A path that others begin with, such as `/api/v1/auth`.
+    /// A path prefix, such as `/api/v1/auth`.
     static var pathPrefix: Self {
         Self(schema: .path, show: { $0 }) { (text) throws(ScalarRefusal) in
             guard try pathSegments(text).allSatisfy({ !$0.contains("*") && !$0.isEmpty }) else {
@@ -53,10 +53,10 @@ extension ScalarFormat where Value == String {
     }
 }
 
-/// The segments of a path in its normal form. A request's path is matched in that form, so a pattern that isn't could
+/// The segments of a normalized path. Requests are matched by their normalized path, so a pattern in another form could
 /// never match.
 ///
-/// - Parameter isDecoded: whether characters are taken that a URL has as percent escapes, such as a space and `é`.
+/// - Parameter isDecoded: whether `text` may hold characters that a URL percent-encodes, such as a space and `é`.
 private func pathSegments(_ text: String, isDecoded: Bool = false) throws(ScalarRefusal) -> [Substring] {
     guard text.hasPrefix("/") else { throw ScalarRefusal("must begin with \"/\"") }
     let isWritten = { (byte: UInt8) in

@@ -2,10 +2,10 @@ internal import Encoding
 package import Postgres
 internal import SettingsReader
 
-/// The servers, the database and the role of a `postgresql://` URL (PostgreSQL, 34.1.1.2 Connection URIs), of which only
-/// these are taken: everything else about a connection is the gateway's own matter or has a key of its own.
+/// The servers, database and role of a `postgresql://` URL (PostgreSQL, 34.1.1.2 Connection URIs). Other parameters are
+/// rejected: the gateway sets them itself or has a key for them.
 package struct PostgresURL: Sendable, Equatable {
-    /// Tried in their order, at least one.
+    /// In the order of connection attempts; at least one.
     package let hosts: [PostgresSettings.Host]
     package let database: String
     package let user: String
@@ -64,7 +64,7 @@ extension ScalarFormat where Value == PostgresURL {
         return PostgresSettings.Host(name, port: port ?? 5432)
     }
 
-    /// Nil for what is empty, no percent-encoding or no text.
+    /// The decoded text; nil if it is empty, malformed, not UTF-8 or has control characters.
     private static func decoded(_ text: Substring) -> String? {
         guard let decoded = PercentEncoding.decode(text), !decoded.isEmpty,
             decoded.unicodeScalars.allSatisfy({ $0.properties.generalCategory != .control })

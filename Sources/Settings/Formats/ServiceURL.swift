@@ -1,6 +1,6 @@
 internal import SettingsReader
 
-/// An `http` or `https` URL of a service: scheme, host, port and path; never user information, query or fragment.
+/// The `http` or `https` URL of a service: scheme, host, port and path, without user information, query or fragment.
 package struct ServiceURL: Sendable, Hashable, CustomStringConvertible {
     package enum Scheme: String, Sendable {
         case http
@@ -10,7 +10,7 @@ package struct ServiceURL: Sendable, Hashable, CustomStringConvertible {
     package let scheme: Scheme
     /// Lower case; IPv6 without its brackets.
     package let host: String
-    /// The URL's port, or the scheme's own.
+    /// The URL's port, or the scheme's default port.
     package let port: Int
     /// Empty, or beginning with `/` and not ending with one.
     package let path: String
@@ -22,7 +22,7 @@ package struct ServiceURL: Sendable, Hashable, CustomStringConvertible {
         self.path = path
     }
 
-    /// The URL as text, with the port only where it is not the scheme's own.
+    /// The URL as text; the scheme's default port is omitted.
     package var description: String {
         let authority = HostAndPort(host: host, port: port).description
         let usual = scheme == .http ? ":80" : ":443"
@@ -31,7 +31,7 @@ package struct ServiceURL: Sendable, Hashable, CustomStringConvertible {
             + path
     }
 
-    /// Whether what is sent there can be read and changed on the way.
+    /// Whether the connection is unencrypted.
     package var isPlain: Bool { scheme == .http }
 }
 
@@ -41,7 +41,7 @@ extension ScalarFormat where Value == ServiceURL {
         Self(schema: .url) { (text) throws(ScalarRefusal) in try parseURL(text) }
     }
 
-    /// A URL of scheme, host and port alone.
+    /// A URL with scheme, host and port only.
     static var origin: Self {
         Self(schema: .url) { (text) throws(ScalarRefusal) in
             let url = try parseURL(text)
@@ -54,7 +54,7 @@ extension ScalarFormat where Value == ServiceURL {
     }
 }
 
-/// RFC 3986, section 3, of which only what a service's address needs is taken.
+/// Parses the parts of a URL that a service's address needs (RFC 3986, section 3).
 private func parseURL(_ text: String) throws(ScalarRefusal) -> ServiceURL {
     let example = "must be a URL like http://127.0.0.1:8000 or https://api.example.com"
     guard let colon = text.range(of: "://") else { throw ScalarRefusal(example) }

@@ -1,7 +1,7 @@
-/// The descriptions of all keys in the reference, Config/gatehouse.yaml, by schema path.
+/// The descriptions of all keys, from the reference Config/gatehouse.yaml, by schema path.
 ///
-/// They are in `key-descriptions.txt`, which is generated from the reference (see Tests/EndToEnd/test_schema.py): a
-/// line with the path, and lines with the text behind two spaces.
+/// The file `key-descriptions.txt` is generated from the reference (see Tests/EndToEnd/test_schema.py): each path is a
+/// line, followed by text lines that begin with two spaces.
 enum KeyDescriptions {
     static let all: [String: String] = {
         var (all, path) = ([String: String](), "")

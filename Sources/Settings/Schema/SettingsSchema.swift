@@ -1,9 +1,8 @@
 package import Encoding
 internal import SettingsReader
 
-/// The settings file's schema for editors (JSON Schema draft-07, which they know), made by the very readers that read
-/// a file: it can't say anything else than they do. It says less in places: what depends on other keys only the
-/// gateway checks.
+/// The JSON Schema of the settings file for editors (draft-07, which editors support). It is recorded from the code
+/// that reads the settings, so that the two agree. Dependencies between keys are checked by the gateway only.
 package enum SettingsSchema {
     /// The whole document.
     package static func document() -> JSONObject {
@@ -25,7 +24,7 @@ package enum SettingsSchema {
         return schema
     }
 
-    /// The record of all passes.
+    /// The record of all passes over the readers.
     static func recorded() -> SchemaRecorder {
         SchemaRecorder.recording { _ = GatewaySettings(reading: $0) }
     }
@@ -54,7 +53,7 @@ package enum SettingsSchema {
         return .object(schema)
     }
 
-    /// The reference's description of a key, followed by the description of its kind of value.
+    /// The reference's description of a key, followed by that of its value's kind.
     private static func sentences(_ text: String, _ kind: String?) -> String {
         guard let kind else { return text }
         return text + (text.last == "." ? " " : ". ") + kind
@@ -65,7 +64,7 @@ package enum SettingsSchema {
         func join(_ name: String) -> String { path.isEmpty ? name : "\(path).\(name)" }
         let required = section.keys.filter { entries[join($0)]?.demands == section.readings }
         var object: JSONObject = [
-            // A section whose keys are all commented out is one of defaults.
+            // A section whose keys are all commented out has the defaults.
             "type": required.isEmpty ? ["object", "null"] : "object",
             "additionalProperties": false,
             "properties": .object(JSONObject(section.keys.map { ($0, schema(at: join($0), entries)) })),

@@ -2,30 +2,30 @@ package import Cryptography
 internal import Pipeline
 internal import SettingsReader
 
-/// The directory that certificates are obtained from (RFC 8555), for the listeners that want some.
+/// The ACME directory that listeners obtain certificates from (RFC 8555).
 package struct ACMESettings: Sendable, Equatable {
-    /// How the gateway shows that it serves a name.
+    /// The method by which the gateway proves control of a name.
     package enum Challenge: String, Sendable, CaseIterable {
-        /// A text at a path of port 80.
+        /// A response at a path of port 80.
         case http = "http-01"
-        /// A certificate at a handshake on port 443.
+        /// A certificate in a handshake on port 443.
         case tlsALPN = "tls-alpn-01"
     }
 
-    /// Its https URL.
+    /// The https URL of the directory.
     package var directory: ServiceURL
-    /// E-mail addresses; may be empty.
+    /// E-mail addresses for the account; may be empty.
     package var contacts: [String]
     package var challenge: Challenge
-    /// The authorities that the directory's own certificate is verified against; nil: the system's.
+    /// The trust anchors for the directory's own certificate; nil: the system's.
     package var authorities: TrustedCertificates?
 }
 
 extension ACMESettings {
-    /// The most names of all listeners.
+    /// The maximum number of names of all listeners.
     private static let mostNames = 100
 
-    /// - Parameter listeners: all of the file.
+    /// - Parameter listeners: all listeners of the file.
     init?(of file: SettingsMapping, listeners: [ListenSettings]) {
         let wanting = listeners.compactMap(\.tls).filter { !$0.names.isEmpty }
         guard let node = file.optional("acme") else {
@@ -48,7 +48,7 @@ extension ACMESettings {
         }
     }
 
-    /// Whether the challenge can be answered there. Each response with external authorization is a decision.
+    /// Whether the listener can answer the challenge. A listener with external authorization only sends decisions.
     private func canAnswer(_ listener: ListenSettings) -> Bool {
         listener.authorization == nil && (listener.tls == nil) == (challenge == .http)
     }
@@ -70,7 +70,7 @@ extension ACMESettings {
 }
 
 extension ScalarFormat where Value == String {
-    /// A name for which the challenges of ACME can be answered, brought to lower case.
+    /// A name that ACME challenges can validate, converted to lower case.
     static var certificateName: Self {
         Self { (text) throws(ScalarRefusal) in
             guard !text.hasPrefix("*") else {
@@ -92,7 +92,7 @@ extension ScalarFormat where Value == String {
         }
     }
 
-    /// An e-mail address, as far as a directory takes it.
+    /// An e-mail address that ACME directories accept.
     fileprivate static var mailAddress: Self {
         Self { (text) throws(ScalarRefusal) in
             let parts = text.split(separator: "@", omittingEmptySubsequences: false)

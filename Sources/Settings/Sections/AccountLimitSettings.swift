@@ -55,7 +55,7 @@ extension ScalarFormat where Value == RateLimit {
         "\(rate.count)/\(ScalarFormat<Duration>.description(.seconds(rate.window)))"
     }
 
-    /// So many within a time, as `60/1m`.
+    /// A count per time window, such as `60/1m`.
     static var limitedRate: Self {
         let schema = ScalarSchema(.pattern("^\(pattern)$"), "A rate such as 60/1m.")
         return Self(schema: schema, show: text) { (text) throws(ScalarRefusal) in
@@ -63,7 +63,7 @@ extension ScalarFormat where Value == RateLimit {
         }
     }
 
-    /// - Parameter other: what is taken besides a rate.
+    /// - Parameter other: the end of the error, which names values other than a rate.
     fileprivate static func read(_ text: String, or other: String) throws(ScalarRefusal) -> RateLimit {
         let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
         guard parts.count == 2, (1...9).contains(parts[0].utf8.count),
@@ -78,7 +78,7 @@ extension ScalarFormat where Value == RateLimit {
         return RateLimit(count, per: window.components.seconds)
     }
 
-    /// The rate that other configurations write as `60/min`, `60/m`, `60 per minute` or `60r/m`.
+    /// Suggests a rate for notations of other products: `60/min`, `60/m`, `60 per minute` or `60r/m`.
     private static func meant(by text: String) -> String? {
         let count = text.prefix { $0.isASCII && $0.isNumber }
         var rest = text.dropFirst(count.count).drop { $0 == " " || $0 == "r" }
@@ -95,7 +95,7 @@ extension ScalarFormat where Value == RateLimit {
 }
 
 extension ScalarFormat where Value == RateLimit? {
-    /// So many within a time, as `60/1m`; or `unlimited`.
+    /// A count per time window, such as `60/1m`; or `unlimited`.
     fileprivate static var rate: Self {
         let schema = ScalarSchema(
             .pattern("^(unlimited|\(ScalarFormat<RateLimit>.pattern))$"), "A rate such as 60/1m, or unlimited.")

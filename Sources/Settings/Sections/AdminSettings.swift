@@ -2,22 +2,22 @@ package import Cryptography
 internal import Pipeline
 internal import SettingsReader
 
-/// Where `/healthz`, `/readyz`, `/metrics` and `/status` are served, and what it takes to see and change more.
+/// The admin listener, which serves `/healthz`, `/readyz`, `/metrics` and `/status`, and its authorization.
 package struct AdminSettings: Sendable {
     package var address: HostAndPort
-    /// Nil: plain text.
+    /// Nil: the listener uses plain text.
     package var tls: TLSSettings?
-    /// The tokens, one of which further status and all changes require. Empty: anyone who can connect sees the status,
-    /// and nothing can be changed.
+    /// The accepted tokens; further status and all changes require one. Empty: anyone who can connect sees the status,
+    /// and changes are disabled.
     package var tokens: [AdminToken]
 
     /// Whether only this machine can connect.
     package var isLocal: Bool { address.isLoopback }
 
-    /// As a listener among the others. It speaks HTTP/1.1 only.
+    /// The admin listener in the form of the other listeners. It supports HTTP/1.1 only.
     package var listen: ListenSettings { ListenSettings(address: address, http2: false, tls: tls) }
 
-    /// The token that was shown; nil for any other text. Takes the same time in all cases.
+    /// The token that equals `shown`; nil if none does. Takes constant time.
     package func owner(of shown: Secret) -> AdminToken? {
         var owner: AdminToken?
         for token in tokens where token.secret == shown { owner = token }
@@ -25,9 +25,9 @@ package struct AdminSettings: Sendable {
     }
 }
 
-/// A token of an operator or a program, with what it may do.
+/// A token of an operator or a program, with its rights.
 package struct AdminToken: Sendable {
-    /// By which logs know who it is: the name in the settings.
+    /// The name in the settings, which identifies the caller in logs.
     package var name: String
     package var secret: Secret
     package var rights: Set<AdminRight>
@@ -37,19 +37,19 @@ package struct AdminToken: Sendable {
     }
 }
 
-/// A right of a token of the admin listener.
+/// A right that a token of the admin listener grants.
 package enum AdminRight: String, Sendable, CaseIterable {
-    /// Metrics alone.
+    /// Metrics only.
     case metrics
-    /// Status, history and metrics, and so the dashboard.
+    /// Status, history and metrics, and therefore the dashboard.
     case read
     case reload
-    /// Take the gateway, or a server of an upstream, out and in again.
+    /// Drain the gateway or a server of an upstream, and put it back in service.
     case drain
     case logLevel = "log-level"
-    /// Look at users and sessions.
+    /// Read users and sessions.
     case readUsers = "read-users"
-    /// The same, end sessions, set roles and lock users out.
+    /// ``readUsers``, and end sessions, set roles and disable users.
     case users
 
     fileprivate func includes(_ other: AdminRight) -> Bool {
@@ -61,7 +61,7 @@ package enum AdminRight: String, Sendable, CaseIterable {
 }
 
 extension AdminSettings {
-    /// - Parameter listeners: the addresses for clients.
+    /// - Parameter listeners: the addresses of the listeners for clients.
     init(reading keys: SettingsMapping, listeners: [HostAndPort]) {
         let node = keys.optional("address")
         address = node?.read(.listenAddress) ?? GatewaySettings.standardAdminAddress
@@ -70,7 +70,7 @@ extension AdminSettings {
         tls = keys.optional("tls").flatMap { $0.section { TLSSettings(reading: $0, mayObtain: false) } } ?? nil
         tokens = []
         let (all, metrics, named) = (keys.optional("token"), keys.optional("metrics_token"), keys.optional("tokens"))
-        // Names of entries have no dots, so that these are nobody else's.
+        // Names of entries have no dots, so that these names are unique.
         if let all { add(all, Set(AdminRight.allCases), named: "admin.token") }
         if let metrics { add(metrics, [.metrics], named: "admin.metrics_token") }
         for (name, entry) in named?.entries(atLeastOne: "token") ?? [] {

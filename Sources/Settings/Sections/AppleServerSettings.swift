@@ -1,14 +1,14 @@
 package import Cryptography
 internal import SettingsReader
 
-/// How the gateway speaks to Apple, as the developer team that it belongs to.
+/// The connection to Apple's server, authenticated as the developer team.
 package struct AppleServerSettings: Sendable {
     package var teamID: String
     package var keyID: String
-    /// The key's private part, as Apple gives it: PEM (`.p8`), for ES256.
+    /// The private key from Apple for ES256, in PEM (`.p8`).
     package var privateKey: Secret
     package var endpoint: ServiceURL
-    /// The most time one call to Apple may take.
+    /// The time limit of one call to Apple.
     package var timeout: Duration
 }
 

@@ -1,20 +1,20 @@
 package import Pipeline
 internal import SettingsReader
 
-/// The section `sign_in.apple`: how users sign in, and what is around that.
+/// The section `sign_in.apple`: the sign-in of users and related features.
 package struct AppleSettings: Sendable {
     /// The name of the issuer of identity tokens.
     package var issuer: String
     /// The prefix of the endpoints' paths, such as `/api/auth`.
     package var prefix: String
     package var signIn: AppleSignInSettings
-    /// Where sign-ins go that are forwarded; set where any are.
+    /// The upstream of forwarded sign-ins; nil if none are forwarded.
     package var upstream: String?
-    /// Set where the gateway keeps sessions.
+    /// Nil unless the gateway manages sessions.
     package var session: UserSessionSettings?
-    /// How the gateway speaks to Apple; nil: it doesn't.
+    /// The connection to Apple's server; nil: none.
     package var server: AppleServerSettings?
-    /// Whether Apple's messages about users are taken.
+    /// Whether Apple's server-to-server notifications about users are accepted.
     package var notifications: Bool
     package var crossOrigin: CrossOrigin?
 }
@@ -44,7 +44,7 @@ extension AppleSettings {
         let notifications = keys.value("notifications", .boolean, default: mode == .terminate)
         let crossOrigin = keys.optional("cors")?.section(CrossOrigin.init(reading:)) ?? nil
         if mode == .forward {
-            // The side that keeps the users exchanges their codes and hears of them.
+            // The backend that manages the users exchanges their codes and receives the notifications.
             if server != nil { keys.error("server", "has no effect with mode: forward") }
             if notifications { keys.error("notifications", "has no effect with mode: forward") }
         }
@@ -56,7 +56,7 @@ extension AppleSettings {
 }
 
 extension SettingsMapping {
-    /// The apps that sign in; nil where the issuer itself is faulty.
+    /// The apps that sign in; nil if the issuer is invalid.
     fileprivate func apps(_ known: KnownNames, _ name: String?) -> [String]? {
         guard let issuer = name.flatMap(known.issuer(named:)) else { return nil }
         guard case .apple(let audiences) = issuer.rules else {
@@ -66,7 +66,8 @@ extension SettingsMapping {
         return audiences
     }
 
-    /// A user whose app has no role would take that of the next app: so all have one, or none.
+    /// The role for each app. Either all apps have a role or none: otherwise a user of an app without one would get the
+    /// role of the next app.
     fileprivate func roles(of apps: [String]?, _ issuer: String?) -> [String: String] {
         guard let node = optional("roles") else { return [:] }
         var roles: [String: String] = [:]

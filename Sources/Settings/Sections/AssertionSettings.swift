@@ -1,22 +1,22 @@
 package import Pipeline
 internal import SettingsReader
 
-/// The signed assertion that backends get of a caller.
+/// The signed assertion about the caller that backends receive.
 package struct AssertionSettings: Sendable {
     package var assertion: Assertion
     /// The age at which the signing key is replaced.
     package var rotateEvery: Duration
-    /// How long a key is published before it signs.
+    /// The time for which a key is published before it signs.
     package var publishAhead: Duration
-    /// How long a key stays after its last use: long enough that no clock and no process that has yet to hear of a
-    /// rotation makes a difference.
+    /// The time for which a key stays published after its last use. It covers differences between clocks and processes
+    /// that have not yet seen a rotation.
     package var keysStay: Duration { max(.seconds(86_400), publishAhead) }
 }
 
 extension AssertionSettings {
     /// - Parameters:
-    ///   - identity: what the header must keep clear of.
-    ///   - upstreams: the names that may have an audience of their own.
+    ///   - identity: the identity headers that the assertion's header must not collide with.
+    ///   - upstreams: the names of the upstreams that may have their own audience.
     init?(reading keys: SettingsMapping, identity: IdentitySettings, upstreams: [String]) {
         let issuer = keys.required("issuer", .identifier)
         let header = Self.header(keys, identity)

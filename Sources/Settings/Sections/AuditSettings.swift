@@ -4,7 +4,7 @@ internal import SettingsReader
 
 /// The log and the webhook for account events.
 package struct AuditSettings: Sendable {
-    /// Where audit lines go.
+    /// The destination of audit lines.
     package enum Log: Sendable, Equatable {
         case standardOutput
         case off
@@ -16,12 +16,12 @@ package struct AuditSettings: Sendable {
     package var webhook: AuditWebhookSettings?
 }
 
-/// Where audit events are sent.
+/// The destination of audit events.
 package struct AuditWebhookSettings: Sendable {
     package var url: ServiceURL
-    /// Those that are sent.
+    /// The events that are sent.
     package var events: [AuditEventKind]
-    /// Authenticates what is sent; nil: only an assertion does, where there is one.
+    /// The key that authenticates deliveries; nil: only an assertion does, if configured.
     package var secret: Secret?
     package var timeout: Duration
 }
@@ -59,8 +59,8 @@ extension AuditWebhookSettings {
 }
 
 extension SettingsMapping {
-    /// Where the gateway posts what has happened: it tells of users, so it goes over https unless the file says
-    /// otherwise. To know its path may be all that it takes to post there.
+    /// The URL that the gateway posts events to. It must be https unless the file allows http, since events contain
+    /// data about users. The URL is treated as a secret, since knowing it may suffice to post there.
     func webhookURL() -> ServiceURL? {
         let insecure = value("allow_insecure_http", .boolean, default: false)
         guard let node = required("url"), let url = node.read(.url, isSecret: true) else { return nil }

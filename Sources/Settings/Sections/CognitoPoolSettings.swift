@@ -7,14 +7,14 @@ package struct CognitoPoolSettings: Sendable {
     /// AWS region of the pool, such as `us-east-1`.
     package var region: String
     package var userPoolID: String
-    /// App clients whose tokens are accepted; at least one.
+    /// The app clients whose tokens are accepted; at least one.
     package var clientIDs: [String]
     /// At least one.
     package var tokenUses: [TokenUse]
-    /// Where a pool of `gatehouse local-pool` is, which is Cognito's API as well; nil for Cognito itself.
+    /// The URL of a pool of `gatehouse local-pool`, which is also its API; nil for Cognito.
     var localURL: ServiceURL?
 
-    /// Cognito's API, where nothing else is said.
+    /// The default endpoint of Cognito's API.
     var endpoint: ServiceURL { localURL ?? CognitoEndpoint.url(region: region) }
 }
 
@@ -43,7 +43,7 @@ extension IssuerParts {
         return IssuerParts(.cognito(settings), issuer: issuer, source, algorithms)
     }
 
-    /// Everything follows from the URL: the pool's tokens, keys and operations are all there.
+    /// The pool's tokens, keys and operations are all below the URL.
     static func localPool(_ keys: SettingsMapping) -> IssuerParts? {
         let url = keys.required("url", .url)
         let pool = keys.required("user_pool_id", .userPoolID)
@@ -68,7 +68,7 @@ extension IssuerParts {
         return keys.list("client_ids", .identifier, of: "app client ids") ?? []
     }
 
-    /// The URL of this path below an issuer; a `/` at the issuer's end is not doubled (OpenID Connect Discovery 1.0,
+    /// The URL of a path below an issuer; a trailing `/` of the issuer is not doubled (OpenID Connect Discovery 1.0,
     /// 4.1).
     static func derived(from issuer: String, _ path: String) -> ServiceURL? {
         guard let url = try? ScalarFormat.url.read(issuer) else { return nil }
@@ -76,14 +76,14 @@ extension IssuerParts {
     }
 }
 
-/// Where Cognito's API is, by region.
+/// The endpoints of Cognito's API by region.
 enum CognitoEndpoint {
     static func url(region: String) -> ServiceURL {
         let domain = AWSPartition.of(region: region).suffix
         return ServiceURL(scheme: .https, host: "cognito-idp.\(region).\(domain)", port: 443, path: "")
     }
 
-    /// Whether a service behind this URL is AWS's, as the region's own, the one for FIPS 140 and those of a VPC are.
+    /// Whether a URL belongs to AWS: the region's endpoint, the FIPS 140 endpoint, or a VPC endpoint.
     static func isAWS(_ url: String, region: String) -> Bool {
         guard let url = try? ScalarFormat.url.read(url) else { return false }
         return url.host.hasSuffix("." + AWSPartition.of(region: region).suffix)
@@ -91,7 +91,7 @@ enum CognitoEndpoint {
 }
 
 extension ScalarFormat where Value == String {
-    /// `us-east-1_AbCdEfGhI`: Cognito's own rule, `[\w-]+_[0-9a-zA-Z]+`, at most 55 characters.
+    /// A pool id such as `us-east-1_AbCdEfGhI`, by Cognito's rule: `[\w-]+_[0-9a-zA-Z]+`, at most 55 characters.
     fileprivate static var userPoolID: Self {
         Self { (text) throws(ScalarRefusal) in
             let parts = text.split(separator: "_", omittingEmptySubsequences: false)

@@ -24,7 +24,7 @@ extension CrossOrigin {
 }
 
 extension ScalarFormat where Value == String {
-    /// `https://app.example` or `https://app.example:8443` as browsers serialise it (RFC 6454, 6.2), or `*`.
+    /// `https://app.example` or `https://app.example:8443` as browsers serialize it (RFC 6454, 6.2), or `*`.
     fileprivate static var webOrigin: Self {
         Self { (text) throws(ScalarRefusal) in
             if text == "*" { return text }
@@ -44,7 +44,7 @@ extension ScalarFormat where Value == String {
         return text
     }
 
-    /// A header's name in lower case (RFC 9110, 5.6.2).
+    /// A header name, converted to lower case (RFC 9110, 5.6.2).
     fileprivate static var fieldName: Self {
         Self { (text) throws(ScalarRefusal) in
             let isToken = text.utf8.allSatisfy { byte in

@@ -3,25 +3,26 @@ internal import SettingsReader
 
 /// The treatment of calls that an app sends to Cognito through the gateway.
 package enum DirectCognitoMode: String, Sendable, CaseIterable {
-    /// They are refused, and nothing is sent on.
+    /// Calls are refused, and nothing is forwarded.
     case block
-    /// Those that apps make for their own users are carried out with the client secret added.
+    /// Calls of apps for their own users are forwarded with the client secret added.
     case translate
 }
 
-/// How direct Cognito traffic is told and treated.
+/// The detection and treatment of direct Cognito traffic.
 package struct DirectCognitoSettings: Sendable {
     package var mode: DirectCognitoMode
-    /// Custom domains of pools' hosted sign-in pages, in lower case; Amazon's own domains are known.
+    /// Custom domains of the pools' hosted sign-in pages, in lower case. Amazon's own domains are built in.
     package var hostedDomains: [String]
-    /// With ``DirectCognitoMode/translate``: app clients that released apps name beside `sign_in.cognito.client_id`.
+    /// With ``DirectCognitoMode/translate``: further app clients that released apps name, besides
+    /// `sign_in.cognito.client_id`.
     package var clientIDs: [String]
 }
 
 extension DirectCognitoSettings {
     /// Reads `direct_cognito: block`, or the section with its mode and domains.
     ///
-    /// - Parameter signIn: what calls are carried out with.
+    /// - Parameter signIn: the sign-in settings that translated calls use.
     init(of file: SettingsMapping, signIn: SignInSettings, known: KnownNames) {
         if let node = file.optional("direct_cognito"), !node.isNull, node.isScalar {
             self.init(mode: Self.mode(node, signIn), hostedDomains: [], clientIDs: [])
@@ -44,7 +45,7 @@ extension DirectCognitoSettings {
         return mode
     }
 
-    /// Tokens of a client that the pool's issuer doesn't name would be refused by the gateway itself.
+    /// The issuer must name the clients, or the gateway would refuse their tokens itself.
     private static func clientIDs(
         _ keys: SettingsMapping, _ mode: DirectCognitoMode, _ signIn: SignInSettings, _ known: KnownNames
     ) -> [String] {
@@ -62,9 +63,9 @@ extension DirectCognitoSettings {
 }
 
 extension ScalarFormat where Value == String {
-    /// An app client's id.
+    /// The id of an app client.
     ///
-    /// - Parameter issuer: must name it; nil: it can be any.
+    /// - Parameter issuer: the issuer that must name the client; nil: any id is accepted.
     static func client(of issuer: IssuerSettings?) -> Self {
         Self { (text) throws(ScalarRefusal) in
             let clientID = try identifier.read(text)

@@ -1,13 +1,13 @@
 package import Pipeline
 internal import SettingsReader
 
-/// A listener where a proxy asks whether its requests may go on.
+/// The external authorization of a listener: a proxy asks whether its requests are allowed.
 package struct ExternalAuthorizationSettings: Sendable, Equatable {
     package var proxy: ExternalAuthorization.Proxy
-    /// The peers that may ask; not empty.
+    /// The peers that may send authorization requests; not empty.
     package var trusted: [IPNetwork]
 
-    /// - Parameter listener: the section of the listener, whose other keys may say something else of its requests.
+    /// - Parameter listener: the section of the listener, whose other keys may conflict.
     static func read(in listener: SettingsMapping) -> ExternalAuthorizationSettings? {
         guard let node = listener.optional("external_authorization") else { return nil }
         for (name, reason) in others where listener.has(name) {

@@ -1,12 +1,11 @@
 internal import Pipeline
 internal import SettingsReader
 
-/// Headers that clients may send on to a backend although servers believe them: `forward_headers` of a route or
-/// upstream.
+/// Headers of clients that are forwarded although backends trust them: `forward_headers` of a route or upstream.
 package struct ForwardHeaderSettings: Sendable {
-    /// As the file has them.
+    /// In the spelling of the file.
     package var names: [String]
-    /// Nil where the file has none.
+    /// Nil if the file has none.
     var place: SettingsPlace?
 
     init(reading keys: SettingsMapping) {
@@ -14,7 +13,8 @@ package struct ForwardHeaderSettings: Sendable {
         place = keys.place(of: "forward_headers")
     }
 
-    /// Notes those as faults that can't be let through: the gateway's own, and what passes anyway.
+    /// Records an error for each header that cannot be forwarded by this key: the gateway's own headers, and those that
+    /// are always forwarded.
     func check(_ identity: IdentitySettings, _ context: SettingsContext) {
         guard let place else { return }
         for name in names {
@@ -28,7 +28,7 @@ package struct ForwardHeaderSettings: Sendable {
         }
     }
 
-    /// A warning for each header that is let through.
+    /// A warning for each header that is forwarded.
     var warnings: [SettingsWarning] {
         guard let place else { return [] }
         return names.compactMap { name in
@@ -43,7 +43,7 @@ package struct ForwardHeaderSettings: Sendable {
 }
 
 extension ScalarFormat where Value == String {
-    /// The whole name of a header.
+    /// A complete header name.
     fileprivate static var wholeHeaderName: Self {
         Self { (text) throws(ScalarRefusal) in
             let excluded = [UInt8(ascii: ":"), UInt8(ascii: "*")]

@@ -35,7 +35,7 @@ extension EjectionPolicy {
 }
 
 extension ScalarFormat where Value == String {
-    /// A request's path, perhaps with a query.
+    /// A request's path with an optional query.
     fileprivate static var requestPath: Self {
         Self(schema: .path) { (text) throws(ScalarRefusal) in
             guard text.hasPrefix("/"), text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }), !text.contains("#") else {

@@ -3,7 +3,7 @@ internal import SettingsReader
 
 extension HostedSignInSettings {
     /// - Parameters:
-    ///   - prefix: of the pool's account endpoints.
+    ///   - prefix: the path prefix of the pool's account endpoints.
     ///   - allowsPlain: whether the URLs may be `http`, for a pool on this machine.
     init?(reading keys: SettingsMapping, prefix: String, allowsPlain: Bool) {
         let domain = keys.serviceOrigin("domain", allowsPlain: allowsPlain)
@@ -17,7 +17,7 @@ extension HostedSignInSettings {
             keys.error("identity_providers", "must name at least one; without this key apps may name any")
         }
         let scopes = keys.list("scopes", .scope, of: "scopes") ?? Self.defaultScopes
-        // The gateway verifies the ID token's nonce, and knows the user by that token.
+        // The gateway verifies the nonce of the ID token, and identifies the user by it.
         if !scopes.contains("openid") { keys.error("scopes", "must hold openid") }
         guard let domain, let publicURL, let redirectURIs else { return nil }
         self.init(
@@ -28,7 +28,7 @@ extension HostedSignInSettings {
 }
 
 extension SettingsMapping {
-    /// A URL of scheme, host and port.
+    /// A URL with scheme, host and port only.
     fileprivate func serviceOrigin(_ name: String, allowsPlain: Bool) -> String? {
         guard let node = required(name), let url = node.read(.url) else { return nil }
         guard url.path.isEmpty else {
@@ -76,7 +76,8 @@ extension ScalarFormat where Value == String {
         }
     }
 
-    /// A reversed domain name (RFC 8252, 7.1), which no page's and no program's scheme is.
+    /// Whether a scheme is a reversed domain name (RFC 8252, 7.1), which excludes schemes of pages and of other
+    /// programs.
     private static func isOwnScheme(_ scheme: String) -> Bool {
         guard let first = scheme.utf8.first, (0x61...0x7A).contains(first), scheme.contains(".") else { return false }
         return scheme.utf8.allSatisfy { byte in
@@ -87,7 +88,7 @@ extension ScalarFormat where Value == String {
         }
     }
 
-    /// As in Cognito's `ProviderName`.
+    /// A name by the rule of Cognito's `ProviderName`.
     fileprivate static var identityProvider: Self {
         Self { (text) throws(ScalarRefusal) in
             guard (1...32).contains(text.utf8.count), text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
@@ -97,7 +98,7 @@ extension ScalarFormat where Value == String {
         }
     }
 
-    /// RFC 6749, 3.3.
+    /// An OAuth scope (RFC 6749, 3.3).
     fileprivate static var scope: Self {
         Self { (text) throws(ScalarRefusal) in
             guard (1...256).contains(text.utf8.count),
@@ -109,7 +110,7 @@ extension ScalarFormat where Value == String {
 }
 
 extension String {
-    /// Whether it is this origin, with or without a port, and a path.
+    /// Whether the URI has this origin, with an optional port and a path.
     fileprivate func isLoopback(_ origin: String) -> Bool {
         guard hasPrefix(origin) else { return false }
         let rest = dropFirst(origin.count)

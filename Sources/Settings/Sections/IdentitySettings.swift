@@ -1,15 +1,15 @@
 package import Pipeline
 internal import SettingsReader
 
-/// How the backend is told who the caller is.
+/// The identity of the caller that the backend receives.
 package struct IdentitySettings: Sendable {
     /// The prefix of the identity headers' names, such as `X-Auth-`. A client's headers with this prefix are removed.
     package var namespace: String
-    /// Claims that have headers beside those that every token's identity has.
+    /// Claims with their own headers, besides the headers that every identity has.
     package var claims: [IdentityClaim]
-    /// Nil: backends get none.
+    /// Nil: backends receive no assertion.
     package var assertion: AssertionSettings?
-    /// Nil: access tokens have the claims that are in them.
+    /// Nil: identities have only the claims of the access token.
     package var userAttributes: UserAttributeSettings?
 }
 
@@ -26,7 +26,7 @@ extension IdentitySettings {
             keys.optional("user_attributes")?.section { UserAttributeSettings(reading: $0, known: known) } ?? nil
     }
 
-    /// So many headers a backend can be told claims in.
+    /// The maximum number of claims with their own headers.
     private static let maximumClaims = 32
 
     private static func claims(_ keys: SettingsMapping, namespace: String) -> [IdentityClaim] {
@@ -44,17 +44,18 @@ extension IdentitySettings {
         return claims
     }
 
-    /// Whether the header's name begins as those of identity headers do, in whichever spelling.
+    /// Whether the header's name is in the namespace of identity headers, in any spelling.
     func covers(_ header: String) -> Bool { IdentityClaim.isInNamespace(header, namespace) }
 
-    /// Whether the gateway sets this header on every request of a caller it knows.
+    /// Whether the gateway sets this header on each request of an authenticated caller.
     func sets(_ header: String) -> Bool {
         let headers = claims.map(\.header) + [assertion?.assertion.header].compactMap { $0 }
         return headers.contains { IdentityClaim.isSameHeader($0, header) }
     }
 }
 
-/// Headers that requests need; a namespace that covers one of them would remove it from every request.
+/// Headers that requests need. A namespace must not cover any of them, since it would remove the header from every
+/// request.
 private let neededHeaders = [
     "accept-encoding", "content-length", "content-type", "if-none-match", "sec-websocket-key", "transfer-encoding",
     "x-amzn-trace-id", "x-forwarded-for", "x-forwarded-proto", "x-forwarded-host", "x-real-ip", "x-request-id",

@@ -2,11 +2,11 @@ package import Cryptography
 package import Pipeline
 internal import SettingsReader
 
-/// Where an issuer's addresses and claims follow from.
+/// The profile from which an issuer's URLs and claims follow.
 enum IssuerProfile: String, Sendable, CaseIterable {
     /// An Amazon Cognito user pool.
     case cognito
-    /// `gatehouse local-pool` in the place of a user pool.
+    /// A pool of `gatehouse local-pool` in place of a Cognito user pool.
     case localPool = "local-pool"
     /// Sign in with Apple.
     case apple
@@ -21,14 +21,14 @@ package struct IssuerSettings: Sendable {
     /// The rules for the tokens of each profile.
     package enum Rules: Sendable {
         case cognito(CognitoPoolSettings)
-        /// App ids; at least one.
+        /// The app ids; at least one.
         case apple(audiences: [String])
         case openID(OpenIDRules)
         /// At least one.
         case gatehouse(audiences: [String])
     }
 
-    /// How routes name it.
+    /// The name that routes refer to.
     package var name: String
     package var rules: Rules
     /// The `iss` that tokens must carry, byte for byte.
@@ -36,14 +36,14 @@ package struct IssuerSettings: Sendable {
     package var keySource: Issuer.KeySource
     /// Whether the key set may be fetched over http.
     package var allowsPlainText: Bool
-    /// Whether the key set's host may have an address that only this machine or its network can reach.
+    /// Whether the key set's host may have a loopback or private address.
     package var allowsPrivateAddresses: Bool
     /// The signature algorithms its tokens may have; at least one.
     package var algorithms: [SignatureAlgorithm]
-    /// How far the clocks of issuer and gateway may be apart.
+    /// The tolerated difference between the clocks of issuer and gateway.
     var clockSkew: Duration
 
-    /// The user pool, where it is one.
+    /// The user pool; nil for other profiles.
     package var pool: CognitoPoolSettings? { if case .cognito(let pool) = rules { pool } else { nil } }
 
     /// At least one.
@@ -56,7 +56,7 @@ package struct IssuerSettings: Sendable {
         }
     }
 
-    /// Whether its tokens say who somebody is and give no access by themselves, so that a route must name it.
+    /// Whether the tokens only identify a user and grant no access by default, so that routes must name the issuer.
     var mustBeNamed: Bool {
         switch rules {
         case .cognito, .gatehouse: false
@@ -71,7 +71,7 @@ extension IssuerSettings {
         var issuers: [IssuerSettings] = []
         for (name, node) in entries {
             guard let read = node.section({ Self(reading: $0, name: name) }), let issuer = read else { continue }
-            // Whoever `iss` names has one set of keys, whatever is wanted of its tokens.
+            // An issuer (`iss`) has only one set of keys, whatever rules its tokens are verified by.
             if let other = issuers.first(where: { $0.issuer == issuer.issuer && $0.keySource != issuer.keySource }) {
                 node.error("has the same issuer as issuers.\(other.name), but its keys from elsewhere")
             }
@@ -108,14 +108,14 @@ extension IssuerSettings {
     }
 }
 
-/// The settings that each profile reads in its own way.
+/// The settings that each profile reads differently.
 struct IssuerParts {
     let rules: IssuerSettings.Rules
     let issuer: String
     let keySource: Issuer.KeySource
     let algorithms: [SignatureAlgorithm]
 
-    /// Nil when any part is, whose fault has been noted.
+    /// Nil if any part is missing, whose error has been recorded.
     init?(
         _ rules: IssuerSettings.Rules?, issuer: String?, _ keySource: Issuer.KeySource?,
         _ algorithms: [SignatureAlgorithm]
@@ -127,9 +127,9 @@ struct IssuerParts {
         self.algorithms = algorithms
     }
 
-    /// Apple signs with RS256, whatever its pages say.
+    /// Apple signs with RS256, whatever its documentation says.
     fileprivate static func apple(_ keys: SettingsMapping, _ reading: KeySourceReading) -> IssuerParts? {
-        // Apple's own metadata has named another issuer than its tokens do: nothing is derived from it.
+        // Nothing is derived from Apple's metadata, which has named another issuer than its tokens.
         let issuer = keys.value("issuer", .issuer, default: "https://appleid.apple.com")
         let keySet = ServiceURL(scheme: .https, host: "appleid.apple.com", port: 443, path: "/auth/keys")
         let audiences = audiences(of: keys, "app ids")
@@ -152,7 +152,7 @@ struct IssuerParts {
 }
 
 extension ScalarFormat where Value == String {
-    /// A URL, kept as it is written: `iss` is compared byte for byte.
+    /// A URL in its original spelling: `iss` is compared byte by byte.
     static var issuer: Self {
         Self(schema: .url, show: { $0 }) { (text) throws(ScalarRefusal) in
             _ = try ScalarFormat<ServiceURL>.url.read(text)

@@ -1,19 +1,19 @@
 internal import Pipeline
 internal import SettingsReader
 
-/// How issuers' key sets are fetched and for how long they serve.
+/// The fetching and caching of issuers' key sets.
 package struct KeySetSettings: Sendable {
-    /// A fetched set is used at least this long, whatever its `Cache-Control` says.
+    /// The minimum time for which a fetched set is used, whatever its `Cache-Control` says.
     package var minimumLifetime: Duration
-    /// And at most this long before it is fetched again; also when it says nothing. Nil: as is usual for the profile.
+    /// The maximum time before a set is fetched again, also without `Cache-Control`. Nil: the default of the profile.
     package var maximumLifetime: Duration?
-    /// An unknown key id leads to at most one fetch per issuer in this time.
+    /// The interval per issuer in which unknown key ids cause at most one fetch.
     package var unknownKeyInterval: Duration
-    /// How long the last good set serves while none can be fetched.
+    /// The time for which the last good set is used while fetching fails.
     package var staleLimit: Duration
-    /// For one fetch as a whole.
+    /// The time limit of one fetch.
     package var timeout: Duration
-    /// The largest answer that is read.
+    /// The maximum size of the response.
     package var maximumBytes: Int
 }
 
@@ -35,7 +35,8 @@ extension KeySetSettings {
 }
 
 extension KeySetSettings {
-    /// The longest that a set of this issuer is used before it is fetched again: an hour, Apple's a day.
+    /// The maximum time for which a set of this issuer is used before it is fetched again: an hour by default, a day
+    /// for Apple.
     package func maximumLifetime(of issuer: IssuerSettings) -> Duration {
         var usual = Duration.seconds(3600)
         if case .apple = issuer.rules { usual = .seconds(86_400) }

@@ -3,19 +3,19 @@ internal import Encoding
 internal import Pipeline
 internal import SettingsReader
 
-/// Reads where an issuer's keys come from.
+/// Reads the source of an issuer's keys.
 struct KeySourceReading {
     let keys: SettingsMapping
     let allowsPlainText: Bool
 
-    /// `jwks_url` or `jwks_file`, or the URL that follows from the issuer.
+    /// `jwks_url` or `jwks_file`; otherwise the URL that follows from the issuer.
     func keySet(among algorithms: [SignatureAlgorithm], derived: ServiceURL?) -> Issuer.KeySource? {
         if let given = given(algorithms) { return given }
         guard !isGiven, let derived else { return nil }
         return allowed(derived, by: "issuer").map { .url($0.description) }
     }
 
-    /// The keys that this gateway signs its own sessions with, or `jwks_url` or `jwks_file` with another one's.
+    /// The keys that sign this gateway's own sessions; otherwise `jwks_url` or `jwks_file` with another gateway's keys.
     func ownOrGivenKeys() -> Issuer.KeySource? {
         guard keys.value("own_keys", .boolean, default: false) else {
             if !isGiven { keys.node.error("needs own_keys: true, jwks_url or jwks_file") }
@@ -25,7 +25,7 @@ struct KeySourceReading {
         return .own
     }
 
-    /// Exactly one of what an OpenID Connect provider's keys can come from.
+    /// The source of an OpenID Connect provider's keys; exactly one must be given.
     func openIDKeys(issuer: String?, discovers: Bool, _ algorithms: [SignatureAlgorithm]) -> Issuer.KeySource? {
         let secret = keys.optional("secret")
         let set = given(algorithms)
@@ -58,7 +58,7 @@ struct KeySourceReading {
         return nil
     }
 
-    /// The document is read as it will be when it serves, so that `check` finds what is wrong with it.
+    /// Reads the key set as the gateway does at runtime, so that `check` finds its errors.
     private func document(_ node: SettingsNode, _ algorithms: [SignatureAlgorithm]) -> Issuer.KeySource? {
         guard let bytes = node.readFile() else { return nil }
         do throws(KeySetError) {
@@ -83,14 +83,14 @@ struct KeySourceReading {
 }
 
 extension SettingsMapping {
-    /// Algorithms of public keys: a key set that anybody can read holds no secret.
+    /// The algorithms of public keys: a public key set holds no secret.
     func algorithms(default standard: [SignatureAlgorithm]) -> [SignatureAlgorithm] {
         let format = ScalarFormat.algorithm { $0.keyType != .secret }
         if isEmptyList("algorithms") { error("algorithms", "must name at least one") }
         return list("algorithms", format, of: "signature algorithms") ?? standard
     }
 
-    /// The one algorithm of a secret: a key is for one algorithm only (RFC 7518, 3.2; RFC 8725, 3.1).
+    /// The algorithm of a secret: a key is for one algorithm only (RFC 7518, 3.2; RFC 8725, 3.1).
     func secretAlgorithm() -> [SignatureAlgorithm] {
         let format = ScalarFormat.algorithm { $0.keyType == .secret }
         guard let named = list("algorithms", format, of: "signature algorithms") else { return [.hs256] }

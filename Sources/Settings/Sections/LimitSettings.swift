@@ -2,38 +2,38 @@ internal import NIOCore
 package import Pipeline
 internal import SettingsReader
 
-/// The limits on the time and memory that a client may use.
+/// The limits on the time and memory that clients may use.
 package struct LimitSettings: Sendable {
-    /// For a PROXY header, and then for a TLS handshake.
+    /// The time limit of a PROXY header, and then of a TLS handshake.
     package var handshakeTimeout: Duration
-    /// From a request's first byte (or the connection's start) to the end of its head.
+    /// The time limit from a request's first byte (or the connection's start) to the end of its head.
     package var headerTimeout: Duration
-    /// Between two reads of a request's body.
+    /// The maximum time between two reads of a request's body.
     package var bodyIdleTimeout: Duration
-    /// How long a connection may wait for its next request.
+    /// The maximum time that a connection may wait for its next request.
     package var keepAliveTimeout: Duration
-    /// A request's header lines together, in bytes.
+    /// The maximum size of all header lines of a request, in bytes.
     package var headerBytes: Int
-    /// One header line, in bytes.
+    /// The maximum size of one header line, in bytes.
     package var headerLineBytes: Int
     package var headerCount: Int
-    /// Method, target and version together, in bytes.
+    /// The maximum size of method, target and version together, in bytes.
     package var requestLineBytes: Int
-    /// A bearer token, in bytes; longer ones are refused unread.
+    /// The maximum size of a bearer token, in bytes; longer tokens are rejected without parsing.
     package var tokenBytes: Int
-    /// Open connections of clients to one listener, all event loops together.
+    /// The maximum number of open client connections to one listener, over all event loops.
     package var connections: Int
-    /// Those of one client's address, of IPv6 of a /64.
+    /// The maximum number of connections per client address (IPv6: per /64).
     package var connectionsPerAddress: Int
-    /// Requests whose response has not ended, all event loops together; more are told 503 at once.
+    /// The maximum number of requests in progress, over all event loops; further requests get 503 at once.
     package var requests: Int
-    /// Those of one client's address, of IPv6 of a /64; more are told 429 at once.
+    /// The maximum number of requests in progress per client address (IPv6: per /64); further requests get 429 at once.
     package var requestsPerAddress: Int
-    /// Bytes a second that a request's head, and its body, must come with; 0: at any rate.
+    /// The minimum rate of a request's head and of its body, in bytes per second; 0: no minimum.
     package var minimumRate: Int
-    /// For how long one may come slower, or not at all.
+    /// The time for which a request may be slower than the minimum rate, or pause.
     package var minimumRateGrace: Duration
-    /// Revocations that are held in memory; more are refused.
+    /// The maximum number of revocations in memory; further ones are refused.
     package var revocations: Int
     package var http2: HTTP2Limits
 }
@@ -63,7 +63,7 @@ extension LimitSettings {
         http2 = keys.section("http2", HTTP2Limits.init(reading:))
     }
 
-    /// Much for all who share an address, as behind a carrier's NAT, and too little to keep others out.
+    /// A quarter: large for clients that share an address behind a carrier's NAT, too small to starve the others.
     private static func share(of all: Int) -> Int { (all + 3) / 4 }
 }
 

@@ -2,20 +2,20 @@ package import Cryptography
 package import Pipeline
 package import SettingsReader
 
-/// An address where clients connect, and what is spoken there.
+/// A listener for clients: its address and protocols.
 package struct ListenSettings: Sendable {
     package var address: HostAndPort
-    /// Whether HTTP/2 is spoken beside HTTP/1.1.
+    /// Whether HTTP/2 is supported besides HTTP/1.1.
     package var http2: Bool
-    /// Nil: plain text.
+    /// Nil: the listener uses plain text.
     package var tls: TLSSettings?
-    /// The proxies in front whose connections begin with a PROXY header; empty: none does.
+    /// The proxies whose connections begin with a PROXY header; empty: none.
     package var proxies: [IPNetwork]
-    /// The hosts that requests may name, in lower case: names, `*.example.com`, IP addresses. Nil: any.
+    /// The hosts that requests may name, in lower case: names, `*.example.com` or IP addresses. Nil: any.
     package var serverNames: [String]?
-    /// The port that requests are redirected to, for https; nil: they are served.
+    /// The https port that requests are redirected to; nil: requests are not redirected.
     package var httpsPort: Int?
-    /// The proxies that ask for decisions here; nil: requests are served.
+    /// The external authorization that this listener provides; nil: requests are proxied.
     package var authorization: ExternalAuthorizationSettings?
 
     package init(
@@ -32,7 +32,7 @@ package struct ListenSettings: Sendable {
     }
 }
 
-/// The oldest TLS version that is spoken.
+/// The oldest TLS version that is accepted.
 package enum TLSVersionSetting: String, Sendable, CaseIterable {
     case tls12 = "1.2"
     case tls13 = "1.3"
@@ -40,16 +40,16 @@ package enum TLSVersionSetting: String, Sendable, CaseIterable {
 
 /// A listener's TLS, with the files already read.
 package struct TLSSettings: Sendable {
-    /// The first is for names that no other certificate has. Empty only where there are ``names``.
+    /// The first is the default for names that no other certificate covers. Empty only if there are ``names``.
     package var certificates: [TLSCertificateSettings]
-    /// The host names whose certificates are obtained from the directory of ``ACMESettings``, in lower case.
+    /// The host names whose certificates are obtained by ACME (see ``ACMESettings``), in lower case.
     package var names: [String] = []
-    /// Where these are named, or else the section.
+    /// The place of these names, otherwise that of the section.
     package var namesPlace: SettingsPlace
     package var minimumVersion: TLSVersionSetting
-    /// PEM; nil: clients need no certificate.
+    /// The certificates that client certificates are verified with, in PEM; nil: clients need no certificate.
     package var clientAuthorities: [UInt8]?
-    /// Where the client authorities are named, or else the section.
+    /// The place of the client authorities, otherwise that of the section.
     package var place: SettingsPlace
 }
 
@@ -69,7 +69,7 @@ extension ListenSettings {
         if elements.isEmpty { node.error("must hold at least one listener") }
         var listeners: [ListenSettings] = []
         for element in elements {
-            // A section with a misspelled key is read twice, so that only what comes of it counts.
+            // A section with a misspelled key is read twice, so only the result counts.
             let listener = element.section { keys -> ListenSettings? in
                 let tls = keys.optional("tls").flatMap { $0.section(TLSSettings.init(reading:)) } ?? nil
                 let http2 = keys.value("http2", .boolean, default: true)
@@ -107,7 +107,7 @@ extension ListenSettings {
 }
 
 extension ScalarFormat where Value == String {
-    /// A host's name, `*.` and a domain, or an IP address, brought to lower case.
+    /// A host name, `*.` and a domain, or an IP address, converted to lower case.
     static var serverName: Self {
         Self { (text) throws(ScalarRefusal) in
             if let address = IPAddress(text) { return address.description }
@@ -121,7 +121,8 @@ extension ScalarFormat where Value == String {
 }
 
 extension SettingsNode {
-    /// Port 0 gives each listener a port of its own, so only other ports can clash.
+    /// Records an error if another listener uses the address or port. Port 0 gets a free port for each listener, so it
+    /// can't collide.
     func refuse(_ address: HostAndPort, usedIn others: [HostAndPort]) {
         if address.port != 0, others.contains(address) { return refuse("another listener has this address") }
         if let other = others.first(where: address.overlaps) {
@@ -135,7 +136,7 @@ extension TLSSettings {
         self.init(reading: keys, mayObtain: true)
     }
 
-    /// - Parameter mayObtain: whether certificates may come from the directory of ``ACMESettings``.
+    /// - Parameter mayObtain: whether certificates may be obtained by ACME (see ``ACMESettings``).
     init?(reading keys: SettingsMapping, mayObtain: Bool) {
         minimumVersion = keys.value("minimum_version", .oneOf, default: .tls12)
         let authorities = keys.optional("client_ca")
@@ -145,7 +146,7 @@ extension TLSSettings {
         if mayObtain, let acme = keys.optional("acme") {
             namesPlace = acme.place
             names = acme.section(Self.names(reading:)) ?? []
-            // A certificate of one's own may serve other names.
+            // The configured certificates may serve other names.
             guard keys.has("certificates") else {
                 certificates = []
                 return

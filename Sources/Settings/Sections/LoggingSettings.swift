@@ -1,35 +1,35 @@
 internal import SettingsReader
 
-/// The levels of swift-log, by their names there.
+/// The log levels of swift-log.
 package enum LogLevelSetting: String, Sendable, CaseIterable {
     case trace, debug, info, notice, warning, error, critical
 }
 
-/// How lines of all logs are written.
+/// The format of all logs.
 package enum LogFormatSetting: String, Sendable, CaseIterable {
-    /// As text to a terminal, else as JSON.
+    /// Text on a terminal, otherwise JSON.
     case auto
     case json
     case text
 }
 
-/// How the members of JSON lines are called.
+/// The naming scheme for the members of JSON lines.
 package enum LogSchemaSetting: String, Sendable, CaseIterable {
     case gatehouse
     /// The Elastic Common Schema.
     case ecs
-    /// OpenTelemetry's conventions.
+    /// OpenTelemetry's semantic conventions.
     case otel
 }
 
-/// Where the lines of a log go.
+/// The destination of a log.
 package enum LogDestinationSetting: Sendable, Equatable {
     case standardOutput
     case standardError
     case file(String)
 }
 
-/// Of the requests of a route, or for a path, that succeed, one in so many is logged.
+/// A sampling rule for the access log: of the successful requests of a route or path, one in ``every`` is logged.
 package struct AccessSamplingSetting: Sendable, Equatable {
     package enum Requests: Sendable, Equatable {
         case route(String)
@@ -42,13 +42,13 @@ package struct AccessSamplingSetting: Sendable, Equatable {
 
 /// The contents and destinations of the logs.
 package struct LoggingSettings: Sendable {
-    /// The least level of the gateway's own log.
+    /// The minimum level of the gateway's own log.
     package var level: LogLevelSetting
     package var format: LogFormatSetting
     package var schema: LogSchemaSetting
-    /// Where the gateway's own log goes.
+    /// The destination of the gateway's own log.
     package var destination: LogDestinationSetting
-    /// One line for each request.
+    /// Whether each request is logged.
     package var accessLog: Bool
     package var accessDestination: LogDestinationSetting
     package var accessSampling: [AccessSamplingSetting]
@@ -100,11 +100,11 @@ extension SettingsMapping {
 }
 
 extension ScalarFormat where Value == String {
-    /// Where a log goes: a path, or a word of `known`. Other words that YAML or people take for yes, no or nothing name
-    /// no file: whoever writes one means to switch the log.
+    /// A log destination: a path, or one of the words `known`. Other words that YAML or people use for yes, no or
+    /// nothing are rejected as file names, since they are meant to switch the log on or off.
     static func logFile(known: [String] = [], hint: String) -> Self {
         let words = ["true", "false", "yes", "no", "on", "off", "y", "n", "null", "none", "~"]
-        // As YAML and people write them.
+        // In the spellings that YAML and people use.
         let forms = Set(words.flatMap { [$0, $0.prefix(1).uppercased() + $0.dropFirst(), $0.uppercased()] })
         let refused = forms.subtracting(known).sorted()
         return Self(schema: ScalarSchema(.textBut(refused)), show: { $0 }) { (text) throws(ScalarRefusal) in

@@ -5,7 +5,7 @@ internal import SettingsReader
 extension IssuerParts {
     static func openID(_ keys: SettingsMapping, _ reading: KeySourceReading) -> IssuerParts? {
         let discovers = keys.value("discovery", .boolean, default: false)
-        // An issuer's name need not be a URL: accounts.google.com is one.
+        // An issuer need not be a URL, such as accounts.google.com.
         let issuer = keys.required("issuer", discovers ? .issuer : .identifier)
         let algorithms = keys.has("secret") ? keys.secretAlgorithm() : keys.algorithms(default: [.rs256])
         let rules = rules(of: keys)
@@ -29,7 +29,7 @@ extension IssuerParts {
 }
 
 extension ScalarFormat where Value == String {
-    /// A media type that is not known to mean something else than access or identity.
+    /// A token type (media type) that is not reserved for tokens other than access and identity tokens.
     fileprivate static var tokenType: Self {
         let others = ["session+jwt", "dpop+jwt", "logout+jwt", "secevent+jwt", "token-introspection+jwt"]
         return Self { (text) throws(ScalarRefusal) in

@@ -2,7 +2,7 @@ internal import Pipeline
 internal import SettingsReader
 
 extension SettingsMapping {
-    /// `registration_name`: what a registration gives Cognito as the user name.
+    /// Reads `registration_name`: the user name that a registration sends to Cognito.
     ///
     /// - Parameter names: the kinds of names that users may sign in with.
     func registrationName(names: Set<AccountNameKind>) -> RegistrationName {

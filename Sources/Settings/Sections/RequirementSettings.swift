@@ -2,7 +2,7 @@ internal import Pipeline
 internal import SettingsReader
 
 extension Requirements {
-    /// Reads a route's `require`. Nil after a fault that leaves nothing to require.
+    /// Reads a route's `require`. Nil if the key is absent or invalid.
     static func of(_ keys: SettingsMapping, access: Access) -> Requirements? {
         guard let node = keys.optional("require") else { return nil }
         let requirements = node.section(Requirements.init(reading:))
@@ -26,7 +26,7 @@ extension Requirements {
         maximumAge = keys.value("max_age", limit)?.components.seconds
     }
 
-    /// `all` and `any` of a section, at least one of which must be there.
+    /// Reads `all` and `any` of a section, which must have at least one of them.
     private static func lists(
         _ name: String, _ format: ScalarFormat<String>, _ keys: SettingsMapping
     ) -> (all: [String], any: [String]) {
@@ -62,7 +62,7 @@ extension ClaimCondition {
 }
 
 extension SettingsNode {
-    /// The name of a claim, or a list of names that leads to one within others.
+    /// Reads the name of a claim, or a list of names as the path of a nested claim.
     func readClaimPath() -> ClaimPath? {
         if isScalar { return read(.text).map { ClaimPath([$0]) } }
         guard let elements = elements(expected: "names, or one name") else { return nil }
@@ -76,7 +76,7 @@ extension SettingsNode {
 }
 
 extension ScalarFormat where Value == String {
-    /// RFC 6749 §3.3: visible ASCII without `"` and `\`.
+    /// An OAuth scope: visible ASCII without `"` and `\` (RFC 6749 §3.3).
     fileprivate static var scope: Self {
         Self { (text) throws(ScalarRefusal) in
             let isToken = text.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != 0x22 && $0 != 0x5C }

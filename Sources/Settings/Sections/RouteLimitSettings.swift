@@ -3,7 +3,7 @@ internal import Pipeline
 internal import SettingsReader
 
 extension RouteNetworks {
-    /// Reads a route's `allow` and `deny`; nil where it has neither.
+    /// Reads a route's `allow` and `deny`; nil if it has neither.
     static func of(_ keys: SettingsMapping) -> RouteNetworks? {
         for key in ["allow", "deny"] where keys.isEmptyList(key) {
             keys.error(key, "must hold at least one address or network, or be left out")

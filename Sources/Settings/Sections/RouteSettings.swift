@@ -1,11 +1,12 @@
 package import Pipeline
 package import SettingsReader
 
-/// A route: which requests it takes, their upstream, and the tokens they need.
+/// A route: the requests that it matches, their upstream, and the tokens that they need.
 package struct RouteSettings: Sendable {
-    /// Unique; the label in logs and metrics.
+    /// Unique; the route's label in logs and metrics.
     package var name: String
-    /// Exact, with `*` for one segment, `{sub}` for one that is the token's subject, or ending in `/**`.
+    /// A path pattern: exact, with `*` for any one segment, with `{sub}` for a segment that equals the token's subject,
+    /// or ending in `/**`.
     package var path: String
     /// Names, `*.example.com` or IP addresses, in lower case; nil for any.
     package var hosts: [String]?
@@ -16,25 +17,25 @@ package struct RouteSettings: Sendable {
     package var issuers: [String]
     /// Empty on a public route, else at least one.
     package var tokenUses: [TokenUse]
-    /// Where the token may come from besides `Authorization`; nil for nowhere.
+    /// The sources of the token besides `Authorization`; nil: none.
     package var tokenSources: TokenSources?
     /// The requirements of a verified token; nil for none.
     package var requirements: Requirements?
     /// The upstream's name.
     package var upstream: String
-    /// Whether a verified `Authorization` is sent on.
+    /// Whether a verified `Authorization` header is forwarded.
     package var forwardToken: Bool
-    /// Headers of clients' that it lets through, besides the upstream's.
+    /// The client headers that are forwarded, besides those of the upstream.
     package var forwardHeaders: ForwardHeaderSettings
     package var timeouts: RouteTimeoutSettings
-    /// Nil: from everywhere.
+    /// Nil: requests are accepted from everywhere.
     package var networks: RouteNetworks?
-    /// Nil: as often as anybody likes.
+    /// Nil: the rate is unlimited.
     package var rateLimit: RouteRateLimit?
-    /// Nil where nothing is changed.
+    /// Nil if nothing is changed.
     package var treatment: RouteTreatment?
     package var crossOrigin: CrossOrigin?
-    /// Nil: requests do not become WebSockets.
+    /// Nil: requests are not upgraded to WebSockets.
     package var webSocket: WebSocketPolicy?
     package var place: SettingsPlace
 }
@@ -104,11 +105,11 @@ extension RouteSettings {
     private static func hosts(of keys: SettingsMapping) -> [String]? {
         if keys.isEmptyList("hosts") { keys.error("hosts", "must name at least one host (leave the key out for any)") }
         let hosts = keys.list("hosts", .serverName, of: "host names")
-        // One may be written in two ways.
+        // A host may be written in two ways.
         return hosts.map { $0.reduce(into: []) { if !$0.contains($1) { $0.append($1) } } }
     }
 
-    /// The name of a route that is given none.
+    /// The name of a route without an explicit one.
     private static func title(_ hosts: [String]?, _ path: String) -> String {
         (hosts ?? []).joined(separator: ",") + path
     }
@@ -133,7 +134,7 @@ extension RouteSettings {
         return accepted
     }
 
-    /// A token's `iss` selects the rules that it must meet, so two accepted issuers must not share one.
+    /// Refuses issuers with the same `iss`. A token's `iss` selects the rules for it, so it must be unambiguous.
     private static func refuseNamesakes(among issuers: [IssuerSettings], _ keys: SettingsMapping) {
         for (index, issuer) in issuers.enumerated() {
             guard let other = issuers[..<index].first(where: { $0.issuer == issuer.issuer }) else { continue }
@@ -158,8 +159,8 @@ extension RouteSettings {
         return named ?? accepted
     }
 
-    /// Sees that no two routes ask for the same, and that each has a name of its own: a route without one is called
-    /// by its hosts and path, and by its methods as well where another route has those too.
+    /// Checks that no two routes match the same requests and that names are unique. A route without a name gets its
+    /// hosts and path as the name, followed by its methods if another route has the same hosts and path.
     private static func named(
         _ routes: [(route: RouteSettings, node: SettingsNode, isNamed: Bool)]
     ) -> [RouteSettings] {
@@ -198,7 +199,7 @@ extension RouteSettings {
 }
 
 extension ScalarFormat where Value == String {
-    /// A method by its name in RFC 9110, section 9.3, or RFC 5789; `CONNECT` is never forwarded.
+    /// A method name of RFC 9110, section 9.3, or RFC 5789. `CONNECT` is never forwarded.
     static var method: Self {
         .word(among: ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"])
     }

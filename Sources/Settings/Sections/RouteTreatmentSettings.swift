@@ -4,9 +4,9 @@ internal import NIOCore
 package import Pipeline
 internal import SettingsReader
 
-/// A route's changes to its requests and responses on the way, and its limits.
+/// A route's limits, and its modifications of requests and responses.
 struct RouteTreatmentSettings {
-    /// The most bytes of a request's body; zero for no limit.
+    /// The maximum size of a request's body in bytes; zero for no limit.
     var bodyLimit: Int
     var stripPrefix: String?
     var addPrefix: String?
@@ -15,7 +15,7 @@ struct RouteTreatmentSettings {
     var responseHeaders: HeaderRuleSettings
     var compresses: Bool
 
-    /// - Parameter path: the route's, nil where it is faulty.
+    /// - Parameter path: the route's path; nil if it is invalid.
     init(reading keys: SettingsMapping, path: String?, identity: IdentitySettings) {
         bodyLimit = keys.value("body_limit", .size(0...(1 << 40)), default: 0)
         stripPrefix = keys.value("strip_prefix", .pathPrefix)
@@ -31,7 +31,7 @@ struct RouteTreatmentSettings {
         }
     }
 
-    /// Nil where nothing is changed.
+    /// Nil if nothing is changed.
     var treatment: RouteTreatment? {
         let rewrites = stripPrefix != nil || addPrefix != nil
         guard rewrites || bodyLimit > 0 || compresses || !requestHeaders.isEmpty || !responseHeaders.isEmpty else {
@@ -44,7 +44,7 @@ struct RouteTreatmentSettings {
     }
 }
 
-/// A route's own time-outs; what is left out is the upstream's.
+/// A route's own time-outs; those that are left out are the upstream's.
 package struct RouteTimeoutSettings: Sendable {
     private var connect: Duration?
     private var firstByte: Duration?
@@ -61,7 +61,7 @@ package struct RouteTimeoutSettings: Sendable {
         whole = keys.value("whole", .duration(.zero ... .seconds(86_400)))
     }
 
-    /// The upstream's with these in their places; nil where there are none of the route's own.
+    /// The upstream's time-outs with the route's own values; nil if the route has none.
     package func timeouts(over upstream: UpstreamTimeouts?) -> UpstreamTimeouts? {
         guard connect != nil || firstByte != nil || idle != nil || whole != nil, var timeouts = upstream else {
             return nil
@@ -74,7 +74,7 @@ package struct RouteTimeoutSettings: Sendable {
     }
 }
 
-/// Header fields that are set or removed.
+/// Header fields to set or remove.
 struct HeaderRuleSettings {
     var add: [(name: String, value: Secret)] = []
     var remove: [String] = []
@@ -115,7 +115,7 @@ struct HeaderRuleSettings {
             }
             guard let value = entry.readSecret() else { continue }
             let bytes = value.expose()
-            // RFC 9110 §5.5, without the obsolete bytes above ASCII.
+            // Field values by RFC 9110 §5.5, without the obsolete bytes above ASCII.
             guard bytes.allSatisfy({ (0x20...0x7E).contains($0) }), bytes.first != 0x20, bytes.last != 0x20 else {
                 entry.error("must hold only visible ASCII characters and inner spaces")
                 continue
@@ -129,7 +129,7 @@ struct HeaderRuleSettings {
 }
 
 extension ScalarFormat where Value == String {
-    /// The name of a header field that rules may name.
+    /// The name of a header field that rules may change.
     fileprivate static func headerName(_ isReserved: @escaping (String) -> Bool) -> Self {
         Self { (text) throws(ScalarRefusal) in
             guard (1...64).contains(text.utf8.count),

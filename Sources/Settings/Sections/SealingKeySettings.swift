@@ -2,9 +2,9 @@ package import Cryptography
 internal import Encoding
 internal import SettingsReader
 
-/// A key that seals what clients or the store keep.
+/// A key that seals (encrypts) data that clients or the store keep.
 package struct SealingKeySettings: Sendable, Equatable {
-    /// Tells which key has sealed something; not secret.
+    /// Identifies the key in sealed data; not secret.
     package var id: String
     /// 32 bytes, for AES-256-GCM.
     package var key: Secret
@@ -16,7 +16,7 @@ package struct SealingKeySettings: Sendable, Equatable {
 }
 
 extension SealingKeySettings {
-    /// Reads `id:base64`.
+    /// Parses `id:base64`.
     fileprivate init?(_ secret: Secret) {
         let parts = secret.exposeText().split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
         guard parts.count == 2, (1...32).contains(parts[0].utf8.count),
@@ -28,7 +28,8 @@ extension SealingKeySettings {
 }
 
 extension SettingsMapping {
-    /// The list `sealing_keys`, of which the first seals and all open; empty where the file has none, or a faulty one.
+    /// Reads the list `sealing_keys`: the first key seals, all keys open. Empty if the file has none or an invalid
+    /// list.
     ///
     /// - Parameter hint: the end of the error about an empty list.
     func sealingKeys(whereEmpty hint: String) -> [SealingKeySettings] {

@@ -2,12 +2,12 @@ internal import Pipeline
 internal import SettingsReader
 
 extension SettingsMapping {
-    /// Each client may cost a call to Cognito for a token that is none.
+    /// The maximum number of clients, each of which may cost a call to Cognito for an invalid token.
     private static var mostClients: Int { 8 }
 
-    /// Reads `take_over_sessions`; nil where it is not given.
+    /// Reads `take_over_sessions`; nil if it is absent.
     ///
-    /// - Parameter issuer: must name each client, or the gateway would refuse the tokens that it gives.
+    /// - Parameter issuer: the issuer that must name each client, or the gateway would refuse the resulting tokens.
     func sessionTakeover(of issuer: IssuerSettings?) -> SessionTakeover? {
         guard let node = optional("take_over_sessions"), !node.isNull else { return nil }
         return node.section { keys -> SessionTakeover? in

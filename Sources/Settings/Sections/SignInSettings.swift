@@ -2,40 +2,40 @@ internal import Cryptography
 package import Pipeline
 internal import SettingsReader
 
-/// The account endpoints that the gateway answers itself.
+/// The account endpoints that the gateway serves itself.
 package struct SignInSettings: Sendable {
-    /// Nil keeps the family off: its paths are then ordinary routes.
+    /// Nil disables the endpoints of Cognito: their paths are then ordinary routes.
     package var cognito: CognitoSettings?
-    /// Further pools, told from the first one by path or host.
+    /// Further pools, distinguished from the first one by path or host.
     var morePools: [CognitoSettings]
-    /// Nil keeps Apple's family off, as ``cognito`` does Cognito's.
+    /// Nil disables the endpoints of Apple.
     package var apple: AppleSettings?
-    /// Whether the file has a user pool here, be it a faulty one.
+    /// Whether the file has a user pool here, even an invalid one.
     var namesPool = false
 
-    /// All of them, the first one first.
+    /// All pools, beginning with the first one.
     package var pools: [CognitoSettings] { [cognito].compactMap { $0 } + morePools }
 }
 
-/// A section `sign_in.cognito`: how users sign in, and what is around that.
+/// A section `sign_in.cognito`: the sign-in of users and related features.
 package struct CognitoSettings: Sendable {
-    /// The name of the issuer whose pool this is.
+    /// The name of the pool's issuer.
     package var issuer: String
     /// The AWS region of the pool.
     package var region: String
     /// The prefix of the endpoints' paths, such as `/api/v1/auth`.
     package var prefix: String
-    /// The hosts whose requests are this pool's, in lower case; empty for those that no other pool names.
+    /// The hosts whose requests belong to this pool, in lower case; empty: the hosts that no other pool names.
     package var hosts: [String]
-    /// Cognito's API. Follows from the issuer's region unless it is given.
+    /// The URL of Cognito's API; by default derived from the issuer's region.
     package var endpoint: ServiceURL
     package var signIn: CognitoSignInSettings
-    /// The attributes that decide about access: see ``GatewaySettings/settleWritableAttributes(_:)``.
+    /// The attributes that access depends on: see ``GatewaySettings/settleWritableAttributes(_:)``.
     package var decidingAttributes: [String] = []
-    /// The first seals, all open. Empty: a key is made once and kept in the state directory.
+    /// The first key seals, all keys open. Empty: a key is generated once and stored in the state directory.
     package var sealingKeys: [SealingKeySettings]
     package var crossOrigin: CrossOrigin?
-    /// The writable attributes as the file has them; nil once they are settled.
+    /// The writable attributes as the file has them; nil after they are resolved.
     var attributes: WritableAttributeSettings?
 }
 
@@ -61,7 +61,8 @@ extension SignInSettings {
         }
     }
 
-    /// Why this pool cannot be served besides another: pools of one prefix share their routes.
+    /// The reason why this pool conflicts with another; nil if it does not. Pools with the same prefix share their
+    /// routes.
     private static func clash(
         of pool: CognitoSettings, with others: [CognitoSettings]
     ) -> String? {
@@ -131,7 +132,7 @@ extension CognitoSettings {
 }
 
 extension SettingsMapping {
-    /// The pool in which users sign in; nil where the issuer is none.
+    /// The pool of this issuer; nil after an error if the issuer is not a user pool.
     fileprivate func pool(of issuer: IssuerSettings) -> CognitoPoolSettings? {
         guard let pool = issuer.pool else {
             error("issuer", "must be a user pool: issuers.\(issuer.name) has another profile than cognito")
@@ -140,7 +141,7 @@ extension SettingsMapping {
         return pool
     }
 
-    /// A client that the pool's issuer doesn't name would get tokens that the gateway itself refuses.
+    /// Reads the client id, which the pool's issuer must name, or the gateway would refuse the resulting tokens.
     fileprivate func clientID(of issuer: IssuerSettings?) -> String? {
         guard let node = required("client_id"), let clientID = node.read(.identifier) else { return nil }
         if let issuer, let clients = issuer.pool?.clientIDs, !clients.isEmpty, !clients.contains(clientID) {
@@ -149,10 +150,10 @@ extension SettingsMapping {
         return clientID
     }
 
-    /// How long what clients keep is good for.
+    /// Reads the lifetimes of what clients store.
     fileprivate func readLifetimes(into signIn: inout CognitoSignInSettings) {
         let day = Duration.seconds(86_400)
-        // Ten years is the longest that Cognito gives a refresh token.
+        // Ten years is Cognito's maximum for a refresh token.
         let lifetimes = Duration.seconds(60)...(day * 3650)
         let lifetime = value("refresh_token_lifetime", .duration(lifetimes), default: day * 30)
         signIn.refreshLifetime = lifetime.components.seconds
@@ -162,7 +163,7 @@ extension SettingsMapping {
             value("device_token_lifetime", .duration(lifetimes), default: max(day * 90, lifetime)).components.seconds
     }
 
-    /// Cognito's own rule is `[\w+]+`, at most 64 characters; those who stand in for it give UUIDs.
+    /// Reads the client secret. Cognito's rule is `[\w+]+`, at most 64 characters; substitutes of Cognito use UUIDs.
     fileprivate func clientSecret() -> Secret? {
         guard let node = required("client_secret"), let secret = node.readSecret() else { return nil }
         let isWord = { (byte: UInt8) in
@@ -179,7 +180,7 @@ extension SettingsMapping {
         return secret
     }
 
-    /// The pool's endpoint, or the one given.
+    /// The given endpoint, or else the pool's.
     fileprivate func cognitoEndpoint(of pool: CognitoPoolSettings?, issuer: String?) -> ServiceURL? {
         let insecure = value("allow_insecure_http", .boolean, default: false)
         guard let node = optional("endpoint") else { return pool?.endpoint }
@@ -197,7 +198,7 @@ extension SettingsMapping {
 }
 
 extension ScalarFormat where Value == String {
-    /// The name or address of a host without port, brought to lower case; an IPv6 address in its brackets.
+    /// The name or address of a host without port, converted to lower case; an IPv6 address is in brackets.
     fileprivate static var host: Self {
         Self { (text) throws(ScalarRefusal) in
             guard let (host, port) = HostAndPort.split(text[...]), port == nil else {
@@ -209,7 +210,7 @@ extension ScalarFormat where Value == String {
 }
 
 extension SettingsContext {
-    /// Whether a pool's `iss` follows from its region, as at AWS, and nothing that is wrong with it has been noted.
+    /// Whether a pool's `iss` is derived from its region, as at AWS, and has no recorded errors.
     fileprivate func derivesIssuer(of name: String) -> Bool {
         !values.contains { $0.path == "issuers.\(name).issuer" && $0.source == .settings }
             && !errors.contains { $0.keyPath == "issuers.\(name).jwks_url" }

@@ -2,27 +2,29 @@ internal import Cryptography
 package import Postgres
 internal import SettingsReader
 
-/// The place of the state that several gateways share. Without it each gateway has a database in its state directory.
+/// The location of the state that several gateways share. By default each gateway has a database in its state
+/// directory.
 package struct StateSettings: Sendable, Equatable {
     package var postgres: PostgresStateSettings
 }
 
-/// PostgreSQL, with all that gateways share in it.
+/// The PostgreSQL database that gateways share.
 package struct PostgresStateSettings: Sendable, Equatable {
     package var connection: PostgresSettings
-    /// The most connections of this gateway, besides one that listens.
+    /// The maximum number of this gateway's connections, besides one that listens for notifications.
     package var poolSize: Int
-    /// Seal the gateways' own keys in the database: the first seals, all open. At least one.
+    /// The keys that seal the gateways' own keys in the database: the first seals, all open. At least one.
     package var sealingKeys: [SealingKeySettings]
     package var staleRevocations: StaleRevocationSettings
 }
 
-/// How long tokens are verified by a list of revocations that cannot be renewed.
+/// The time for which tokens are verified against a revocation list that cannot be refreshed, and the policy
+/// afterwards.
 package struct StaleRevocationSettings: Sendable, Equatable {
     package enum Policy: String, Sendable, CaseIterable {
         /// Requests with a token get 503.
         case closed
-        /// Requests with a token are verified by the last known list.
+        /// Requests with a token are verified against the last known list.
         case open
     }
 

@@ -18,7 +18,7 @@ extension TokenSources {
 }
 
 extension ScalarFormat where Value == String {
-    /// RFC 9110 §5.6.2: what names of cookies and of subprotocols are made of.
+    /// A token, the syntax of cookie and subprotocol names (RFC 9110 §5.6.2).
     fileprivate static var token: Self {
         Self { (text) throws(ScalarRefusal) in
             let isToken = text.utf8.allSatisfy { byte in

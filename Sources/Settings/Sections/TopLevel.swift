@@ -2,7 +2,7 @@ internal import Pipeline
 internal import SettingsReader
 
 extension GatewaySettings {
-    /// Reads the whole file. Faulty settings get some value: the faults noted keep the settings from being used.
+    /// Reads the whole file. Invalid settings get some value: the recorded errors prevent the use of the settings.
     init(reading file: SettingsMapping) {
         listeners = ListenSettings.all(of: file)
         acme = ACMESettings(of: file, listeners: listeners)
@@ -44,7 +44,8 @@ extension GatewaySettings {
     }
 }
 
-/// The names that other parts of the file may refer to. Those of faulty entries count: a reference to them is right.
+/// The names that other parts of the file may refer to. Names of invalid entries count too, since references to them
+/// are correct.
 struct KnownNames {
     let upstreams: [String]
     let issuers: [String]

@@ -1,24 +1,24 @@
 package import Cryptography
 internal import SettingsReader
 
-/// The collector of spans and metrics, and the requests that have spans.
+/// The export of spans and metrics, and the sampling of requests.
 package struct TracingSettings: Sendable, Equatable {
-    /// The URL that accepts `POST` of OTLP over HTTP.
+    /// The URL that spans are posted to (OTLP over HTTP).
     package var endpoint: ServiceURL
-    /// The same for metrics; nil where none are sent.
+    /// The URL that metrics are posted to; nil: none are sent.
     package var metricsEndpoint: ServiceURL?
     package var metricsInterval: Duration
     package var headers: [TracingHeaderSetting]
-    /// Of the traces that begin here this share is sampled, 0 to 1.
+    /// The sampled fraction of the traces that begin here, from 0 to 1.
     package var sampling: Double
-    /// Whether a client's trace is sampled where the client has it so, and only there.
+    /// Whether a client's trace is sampled exactly if the client sampled it.
     package var followsClient: Bool
     package var serviceName: String
-    /// Of the resource, besides the service's name.
+    /// The resource attributes, besides the service's name.
     package var attributes: [TracingAttributeSetting]
-    /// Of one delivery.
+    /// The time limit of one export.
     package var timeout: Duration
-    /// How many requests and calls may wait to be sent.
+    /// The maximum number of spans that wait for export.
     package var queue: Int
 }
 

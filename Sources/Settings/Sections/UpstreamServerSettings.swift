@@ -2,7 +2,7 @@ internal import Cryptography
 internal import Pipeline
 internal import SettingsReader
 
-/// Where a server is.
+/// The address of a server.
 enum ServerAddress: Hashable, CustomStringConvertible {
     /// Scheme, host and port; the path is empty.
     case url(ServiceURL)
@@ -17,10 +17,10 @@ enum ServerAddress: Hashable, CustomStringConvertible {
     }
 }
 
-/// One of an upstream's servers as the file has it.
+/// A server of an upstream as the file has it.
 struct ServerEntry {
     var address: ServerAddress
-    /// Its part of the requests beside the others', from 1.
+    /// The relative share of requests, from 1.
     var weight: Int
 
     var isTLS: Bool {
@@ -30,7 +30,7 @@ struct ServerEntry {
 }
 
 extension ServerEntry {
-    /// The upstream's `servers`, or the one that its `url` names.
+    /// Reads the upstream's `servers`, or the single server of `url`.
     static func all(of keys: SettingsMapping) -> [Self] {
         if let list = keys.optional("servers") {
             if keys.optional("url") != nil { keys.error("url", "stands beside servers: give one of the two") }
@@ -69,7 +69,7 @@ extension ScalarFormat where Value == ServerAddress {
         return Self(schema: schema) { (text) throws(ScalarRefusal) in
             guard text.hasPrefix("unix:") else { return .url(try ScalarFormat<ServiceURL>.origin.read(text)) }
             let path = String(text.dropFirst(5))
-            // sockaddr_un has room for 107 bytes and the ending zero.
+            // sockaddr_un has room for 107 bytes and the terminating zero.
             guard path.hasPrefix("/"), path.utf8.count <= 107, path.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
             else { throw ScalarRefusal("must be unix: and the absolute path of a socket, at most 107 characters") }
             return .unix(path)
@@ -78,7 +78,7 @@ extension ScalarFormat where Value == ServerAddress {
 }
 
 extension UpstreamServer {
-    /// - Parameter tls: of servers whose URLs are https.
+    /// - Parameter tls: the TLS settings of servers with https URLs.
     init(_ entry: ServerEntry, _ tls: UpstreamTLS?) {
         let name = entry.address.description
         switch entry.address {
@@ -89,7 +89,7 @@ extension UpstreamServer {
             guard entry.isTLS, let tls else { return }
             self.tls = tls
             guard let serverName = tls.serverName else { return }
-            // libcurl takes the name for SNI and verification from the URL, and the address from here.
+            // libcurl takes the name for SNI and verification from the URL, and the address from `connectTo`.
             connectTo = HostAndPort(host: url.host, port: url.port).description
             self.url = ServiceURL(scheme: .https, host: serverName, port: url.port, path: "").description
         }
@@ -128,7 +128,7 @@ extension ScalarFormat where Value == String {
         }
     }
 
-    /// A host's name without a port.
+    /// A host name without a port.
     fileprivate static var hostName: Self {
         Self { (text) throws(ScalarRefusal) in
             guard let (host, port) = HostAndPort.split(text[...]), port == nil, !host.contains(":") else {

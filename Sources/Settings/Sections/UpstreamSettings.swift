@@ -2,20 +2,20 @@ internal import NIOCore
 package import Pipeline
 internal import SettingsReader
 
-/// Whether a backend takes paths that differ in case alone for different ones.
+/// Whether a backend distinguishes paths that differ in case only.
 package enum PathCaseSetting: String, Sendable, CaseIterable {
     case caseSensitive = "case_sensitive"
     case caseInsensitive = "case_insensitive"
 }
 
-/// An entry of the section `upstreams`: the upstream, and what holds for all of its routes.
+/// An entry of the section `upstreams`: the upstream, and the settings of all its routes.
 package struct UpstreamSection: Sendable {
     package var upstream: UpstreamSettings
     package var paths: PathCaseSetting
-    /// Headers of clients' that all its routes let through.
+    /// The client headers that all its routes forward.
     package var forwardHeaders: ForwardHeaderSettings
 
-    /// How routes and metrics name it.
+    /// The name in routes and metrics.
     package var name: String { upstream.name }
 }
 
@@ -66,7 +66,7 @@ extension UpstreamTimeouts {
 }
 
 extension ScalarFormat where Value == Duration {
-    /// A timeout: long enough to be met, short enough to be one.
+    /// A timeout, from 1 ms to 1 day.
     static var wait: Self { .duration(.milliseconds(1) ... .seconds(86_400)) }
 }
 

@@ -2,12 +2,13 @@ internal import Encoding
 package import Pipeline
 internal import SettingsReader
 
-/// The section `identity.user_attributes`: attributes of a user pool's users that go with its access tokens.
+/// The section `identity.user_attributes`: attributes of a user pool's users that are added to the identity of access
+/// tokens.
 package struct UserAttributeSettings: Sendable {
     package var rule: UserAttributeRule
-    /// The most time that a request waits for them.
+    /// The maximum time that a request waits for the attributes.
     package var timeout: Duration
-    /// Cognito's API for the pool, where no account calls have another one.
+    /// The URL of Cognito's API, unless account calls of the pool use another one.
     var poolEndpoint: ServiceURL
 }
 
@@ -41,14 +42,14 @@ extension UserAttributeSettings {
         return names
     }
 
-    /// Cognito's API: that of the account calls of the same pool, or the region's.
+    /// The URL of Cognito's API: the endpoint of the same pool's account calls, otherwise the region's.
     package func endpoint(_ pools: [CognitoSettings]) -> ServiceURL {
         pools.first { $0.issuer == rule.issuer }?.endpoint ?? poolEndpoint
     }
 }
 
 extension ScalarFormat where Value == String {
-    /// The name of an attribute that Cognito gives of a user.
+    /// The name of an attribute that Cognito returns for a user.
     fileprivate static var readableAttribute: Self {
         Self(show: { $0 }) { (text) throws(ScalarRefusal) in
             guard UserAttributeRule.canHold(text) else {

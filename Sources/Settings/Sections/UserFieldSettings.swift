@@ -3,15 +3,15 @@ internal import Pipeline
 internal import SettingsReader
 
 extension UserFields {
-    /// More members would make each response large.
+    /// The maximum number of fields, which limits the size of responses.
     private static let maximumFields = 32
 
-    /// - Parameter known: all names that a member can come from; nil for any.
+    /// - Parameter known: the allowed sources of fields; nil: any.
     init(reading keys: SettingsMapping, known: [String]? = nil) {
         self.init()
         guard let node = keys.optional("user_fields") else { return }
         for (name, entry) in node.identifiedEntries() {
-            // Everything else of the gateway's is by this identifier.
+            // All other features of the gateway use this identifier.
             if name == "id" { entry.error("id is always the user's sub") }
             if let field = Field(named: name, reading: entry, known: known) { fields.append(field) }
         }

@@ -31,7 +31,7 @@ extension UserSessionSettings {
 }
 
 extension GatewaySettings {
-    /// Notes a fault where the gateway would publish more keys than a verifier takes of one set.
+    /// Records an error if the gateway would publish more keys than verifiers accept in one set.
     func checkPublishedKeys(_ context: SettingsContext) {
         guard let session = signIn.apple?.session, let place = context.places["sign_in.apple.session.rotate_every"]
         else { return }
@@ -47,14 +47,14 @@ extension GatewaySettings {
                 + "lifetime, refresh_within and a day", at: place)
     }
 
-    /// The previous keys, the current one and the next.
+    /// The number of published keys: the previous ones, the current one and the next.
     private static func publishedKeys(staying: Int64, rotatedEvery age: Int64) -> Int64 {
         (staying + age - 1) / age + 2
     }
 }
 
 extension SettingsMapping {
-    /// One of the issuer's audiences, the first unless it is given.
+    /// The session's audience, one of the issuer's; by default the first.
     fileprivate func sessionAudience(_ known: KnownNames, _ name: String?) -> String? {
         let given = optional("audience")
         let audience = given?.read(.identifier)

@@ -1,6 +1,6 @@
 internal import SettingsReader
 
-/// The events of users' lives that the backend is notified of.
+/// The user events that the backend is notified of.
 package enum UserSyncEvent: String, Sendable, CaseIterable {
     case signedIn = "signed_in"
     case confirmed
@@ -8,28 +8,28 @@ package enum UserSyncEvent: String, Sendable, CaseIterable {
     case deleted
 }
 
-/// Whether a sign-in waits for the backend to know of it.
+/// Whether a sign-in waits until the backend has been notified.
 package enum UserSyncMode: String, Sendable, CaseIterable {
-    /// It is told as soon as it can be, at least once.
+    /// The backend is notified as soon as possible, at least once.
     case background
-    /// A sign-in counts only when it has been told.
+    /// A sign-in succeeds only after the backend has been notified.
     case required
 }
 
-/// How the backend is told of users.
+/// The notification of the backend about users.
 package struct UserSyncSettings: Sendable {
     package var url: ServiceURL
     package var events: [UserSyncEvent]
     package var mode: UserSyncMode
-    /// The `aud` of what is sent.
+    /// The `aud` of the notifications.
     package var audience: String
     package var timeout: Duration
-    /// Whether the backend's response is the `user` that the app gets.
+    /// Whether the backend's response is the `user` that the app receives.
     package var responds: Bool
 }
 
 extension UserSyncSettings {
-    /// - Parameter identity: whose assertion keys sign what is sent.
+    /// - Parameter identity: the identity settings, whose assertion keys sign the notifications.
     init?(reading keys: SettingsMapping, identity: IdentitySettings) {
         let url = keys.webhookURL()
         let words = UserSyncEvent.allCases.map(\.rawValue)

@@ -2,7 +2,7 @@ internal import Pipeline
 internal import SettingsReader
 
 extension WebSocketPolicy {
-    /// Reads a route's `websocket: true`, or the section that says more.
+    /// Reads a route's `websocket: true`, or a section with further settings.
     static func of(_ keys: SettingsMapping, access: Access, methods: [String]?) -> WebSocketPolicy? {
         guard let node = keys.optional("websocket") else { return nil }
         let standard = WebSocketPolicy()

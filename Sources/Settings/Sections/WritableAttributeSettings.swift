@@ -3,9 +3,9 @@ internal import SettingsReader
 
 /// The attributes that a pool's users may set, as the file has them.
 struct WritableAttributeSettings: Sendable {
-    /// Where `writable_attributes` is, or would be.
+    /// The place of `writable_attributes`, even if the file lacks it.
     fileprivate let place: SettingsPlace
-    /// Nil where the file does not have the key.
+    /// Nil if the file lacks the key.
     fileprivate let given: [(name: String, place: SettingsPlace)]?
 
     init(of keys: SettingsMapping) {
@@ -22,11 +22,11 @@ struct WritableAttributeSettings: Sendable {
         }
     }
 
-    /// The names alone, before it is known what decides about access.
+    /// The names alone, before those that access depends on are removed.
     var names: [String] { given?.map(\.name) ?? WritableAttributes.standard.names }
 }
 
-/// An attribute by which a request's access is decided, or that a backend is told as somebody's identity.
+/// An attribute that decides about access, or that a backend receives as part of an identity.
 private struct AttributeUse {
     var attribute: String
     /// Such as `routes[api].require`.
@@ -34,8 +34,9 @@ private struct AttributeUse {
 }
 
 extension GatewaySettings {
-    /// Keeps users from setting what decides about their access: an attribute that the file lists and that a `require`,
-    /// `identity.claims` or `groups_claim` uses is a fault; a default one is left out, with a warning.
+    /// Prevents users from setting attributes that decide about their access. If a `require`, `identity.claims` or
+    /// `groups_claim` uses an attribute that the file lists, that is an error; a default attribute is removed with a
+    /// warning.
     mutating func settleWritableAttributes(_ context: SettingsContext) {
         if let pool = signIn.cognito { signIn.cognito = settled(pool, context) }
         signIn.morePools = signIn.morePools.map { settled($0, context) }
@@ -68,7 +69,7 @@ extension GatewaySettings {
         return settled
     }
 
-    /// Issuers with the pool's `iss` are the pool, whatever their profile.
+    /// The uses of attributes of this issuer. All issuers with the pool's `iss` are the pool, whatever their profile.
     private func attributeUses(of issuer: String) -> [AttributeUse] {
         let names = issuers.filter { $0.issuer == issuer }
         var uses: [AttributeUse] = []
@@ -83,7 +84,7 @@ extension GatewaySettings {
         for case (let name, .openID(let rules)) in names.map({ ($0.name, $0.rules) }) {
             uses.append(AttributeUse(attribute: rules.groupsClaim.names[0], place: "issuers.\(name).groups_claim"))
             uses += rules.requiredClaims.map { AttributeUse(attribute: $0, place: "issuers.\(name).required_claims") }
-            // The claim that this profile uses as the user's name in the identity headers.
+            // The claim that this profile puts into the identity headers as the user name.
             uses.append(AttributeUse(attribute: "preferred_username", place: "issuers.\(name)"))
         }
         return uses
@@ -91,8 +92,8 @@ extension GatewaySettings {
 }
 
 extension Requirements {
-    /// The attributes that its claims are of. An address that must be proven as well is nobody's to choose: Cognito
-    /// takes a changed one for unproven.
+    /// The attributes that the required claims are from. Addresses that must also be verified are excluded, since users
+    /// can't choose them freely: Cognito marks a changed address as unverified.
     fileprivate var decidingAttributes: [String] {
         let provesPhone = claims.contains {
             $0.claim.names == ["phone_number_verified"] && $0.test == .oneOf(["true"])

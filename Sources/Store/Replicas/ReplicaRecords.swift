@@ -1,17 +1,17 @@
-/// A gateway of several that share their records, as the others know it. Times are the database's.
+/// One of several gateways that share their records, as the others see it. Times are the database's.
 package struct Replica: Sendable, Equatable {
     package enum State: String, Sendable {
-        /// It is heard of.
+        /// It sends heartbeats.
         case alive
-        /// It has not been heard of for ``ReplicaTimes/silence``.
+        /// It has sent no heartbeat for ``ReplicaTimes/silence``.
         case lost
-        /// It ended in good order.
+        /// It shut down cleanly.
         case ended
     }
 
-    /// Another one after each start.
+    /// Unique to each start.
     package var id: String
-    /// The machine's or the container's.
+    /// The host name of the machine or the container.
     package var name: String
     package var version: String
     /// The digest of its configuration.
@@ -19,9 +19,9 @@ package struct Replica: Sendable, Equatable {
     package var state: State
     /// Seconds since 1970.
     package var startedAt: Int64
-    /// Seconds since it was heard of last.
+    /// Seconds since the last heartbeat.
     package var silence: Int64
-    /// Seconds since its list of revocations was last known to be complete; nil where it has none.
+    /// Seconds since its list of revocations was last known to be complete; nil if it has no list.
     package var listAge: Int64?
 
     package init(
@@ -39,13 +39,13 @@ package struct Replica: Sendable, Equatable {
     }
 }
 
-/// A report of a gateway about itself.
+/// A gateway's report about itself.
 package struct ReplicaReport: Sendable, Equatable {
     package var id: String
     package var name: String
     package var version: String
     package var configuration: String
-    /// How far it has read the list of revocations, and how many seconds ago.
+    /// The position up to which it has read the list of revocations, and how many seconds ago.
     package var list: ListStanding?
 
     package struct ListStanding: Sendable, Equatable {
@@ -67,7 +67,7 @@ package struct ReplicaReport: Sendable, Equatable {
     }
 }
 
-/// On how many of the gateways something holds.
+/// The number of gateways that have confirmed a change.
 package struct Confirmations: Sendable, Equatable, CustomStringConvertible {
     package var confirmed: Int
     package var all: Int
@@ -81,38 +81,39 @@ package struct Confirmations: Sendable, Equatable, CustomStringConvertible {
     package var description: String { "\(confirmed)/\(all)" }
 }
 
-/// By which times gateways are judged, in seconds.
+/// The times by which the state of gateways is determined, in seconds.
 package enum ReplicaTimes {
-    /// How often each says that it is alive.
+    /// The interval between heartbeats.
     package static let heartbeat: Int64 = 2
-    /// After how long one is lost that says nothing.
+    /// The time without a heartbeat after which a gateway is lost.
     package static let silence: Int64 = 10
-    /// For how long those that have ended, and those that were lost, are remembered.
+    /// How long ended and lost gateways are remembered.
     package static let (endedMemory, lostMemory): (Int64, Int64) = (600, 3600)
 }
 
 /// The gateways that share their records.
 package protocol ReplicaRecords: Sendable {
-    /// Stores that a gateway is alive.
+    /// Stores a heartbeat.
     func report(_ report: ReplicaReport) async throws
-    /// Stores that a gateway has ended in good order.
+    /// Stores that a gateway has shut down cleanly.
     func end(_ id: String) async throws
-    /// Finds gateways that are heard of no more, and opens once more the windows that were open when they were heard
-    /// of last (``LostAnswers``): they may have answered nobody since. Each is found once, by one of the others.
+    /// Finds gateways without recent heartbeats and reopens the retry windows that were open at the last one
+    /// (``RetryWindows``), since they may have sent no response after it. Each lost gateway is found once, by one of the
+    /// others.
     ///
-    /// - Returns: the names of those that were found now.
+    /// - Returns: the names of the gateways found by this call.
     func takeUpLost() async throws -> [String]
-    /// Those that are remembered, by name.
+    /// Returns all remembered gateways, by name.
     func all() async throws -> [Replica]
-    /// Forgets those of long ago, and none that may still serve.
+    /// Deletes gateways of long ago, and none that may still serve.
     ///
-    /// - Parameter silence: for how many seconds a gateway that is not heard of may serve.
+    /// - Parameter silence: for how many seconds without a heartbeat a gateway may serve.
     func removeGone(silence: Int64) async throws
-    /// The changes of the list of revocations that are committed now.
+    /// The position of the revocation changes committed so far.
     func position() async throws -> ChangePosition
-    /// Those that have read all changes of a position.
+    /// The number of gateways that have read all changes up to a position.
     ///
-    /// - Parameter silence: the gateways that count are those heard of within so many seconds: as long as one may serve
-    ///   without the database.
+    /// - Parameter silence: counts gateways with a heartbeat within this number of seconds: as long as a gateway may
+    ///   serve without the database.
     func confirmations(of position: ChangePosition, silence: Int64) async throws -> Confirmations
 }

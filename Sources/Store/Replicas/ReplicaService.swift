@@ -1,20 +1,20 @@
 internal import Locking
 package import Logging
 
-/// Tells the other gateways that this one is alive, and knows of them.
+/// Sends this gateway's heartbeats and tracks the other gateways.
 package final class ReplicaService: Sendable {
     private struct State {
         var configuration: String
-        /// For how many seconds a gateway serves by a list that it cannot read any more.
+        /// For how many seconds a gateway serves with a list that it can no longer read.
         var patience: Int64
         var known: [Replica] = []
         /// Whether the last report was stored.
         var isHeard = false
     }
 
-    /// The least time between two reports, and between two questions for confirmations.
+    /// The minimum time between two reports, and between two queries for confirmations.
     private static let (shortestPause, question) = (Duration.milliseconds(250), Duration.milliseconds(25))
-    /// How many heartbeats pass between two looks for those of long ago.
+    /// The number of heartbeats between two removals of long-gone gateways.
     private static let beatsOfRemoving = 30
 
     package let id: String
@@ -28,9 +28,9 @@ package final class ReplicaService: Sendable {
     private let waker: AsyncStream<Void>.Continuation
 
     /// - Parameters:
-    ///   - name: the machine's or the container's.
-    ///   - configuration: the digest of the one in use.
-    ///   - patience: for how many seconds a gateway serves by a list that it cannot read any more.
+    ///   - name: the host name of the machine or the container.
+    ///   - configuration: the digest of the configuration in use.
+    ///   - patience: for how many seconds a gateway serves with a list that it can no longer read.
     ///   - list: how far this gateway has read the list of revocations.
     package init(
         _ records: any ReplicaRecords, id: String, name: String, version: String, configuration: String,
@@ -46,28 +46,29 @@ package final class ReplicaService: Sendable {
         (wakes, waker) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
-    /// Those that were known at the last heartbeat.
+    /// The gateways known at the last heartbeat.
     package var known: [Replica] { state.withLock { $0.known } }
 
-    /// From the next report on.
+    /// Takes effect with the next report.
     package func adopt(configuration: String, patience: Int64) {
         state.withLock { ($0.configuration, $0.patience) = (configuration, max(patience, ReplicaTimes.silence)) }
     }
 
-    /// The list has been read: the others may be waiting for that.
+    /// Reports soon that the list has been read, since other gateways may be waiting for that.
     package func listWasRead() { waker.yield() }
 
-    /// Before the gateway serves: windows that a killed one has left open are open once more from the first request on.
+    /// Called before the gateway serves, so that the retry windows of a killed gateway are reopened from the first
+    /// request on.
     package func begin() async throws {
         try await takeUpLost()
         try await report()
         try await look()
     }
 
-    /// The gateway has served all whom it could.
+    /// Records that this gateway has shut down cleanly.
     package func end() async throws { try await records.end(id) }
 
-    /// Until cancelled.
+    /// Runs until cancelled.
     package func run() async {
         let ticking = Task { [waker] in
             while !Task.isCancelled {
@@ -75,7 +76,7 @@ package final class ReplicaService: Sendable {
                 waker.yield()
             }
         }
-        // Beside the heartbeat: where many windows are to be opened, that takes longer than a gateway may be silent.
+        // Separate from the heartbeat: reopening many windows may take longer than ``ReplicaTimes/silence``.
         let takingUp = Task { await takeUpAll() }
         defer {
             ticking.cancel()
@@ -90,7 +91,7 @@ package final class ReplicaService: Sendable {
                 beats += 1
             }
             await beat(looks: isDue, removes: isDue && beats % Self.beatsOfRemoving == 0)
-            // More that come meanwhile are one.
+            // Wakes that arrive meanwhile are coalesced.
             do { try await Task.sleep(for: Self.shortestPause) } catch { return }
         }
     }
@@ -106,7 +107,7 @@ package final class ReplicaService: Sendable {
         }
     }
 
-    /// Until cancelled.
+    /// Runs until cancelled.
     private func takeUpAll() async {
         var isFailing = false
         while !Task.isCancelled {
@@ -145,7 +146,7 @@ package final class ReplicaService: Sendable {
         state.withLock { $0.known = known }
     }
 
-    /// Logs a failure once for as long as it lasts.
+    /// Logs a persistent failure once.
     private func note(isHeard: Bool, error: (any Error)?) {
         let wasHeard = state.withLock { state in
             defer { state.isHeard = isHeard }
@@ -157,10 +158,10 @@ package final class ReplicaService: Sendable {
 
     // MARK: Confirmations
 
-    /// Waits until all gateways go by what has been revoked until now.
+    /// Waits until all gateways apply the revocations made so far.
     ///
     /// - Parameter patience: the longest wait.
-    /// - Returns: how many do.
+    /// - Returns: how many apply them.
     package func confirm(within patience: Duration) async throws -> Confirmations {
         let end = ContinuousClock.now + patience
         let position = try await records.position()

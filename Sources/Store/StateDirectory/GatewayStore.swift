@@ -2,26 +2,26 @@ internal import Clocks
 internal import FoundationEssentials
 internal import Pipeline
 
-/// The gateway's database in the state directory: one file, in which one connection writes.
+/// The gateway's database in the state directory: one file with one writing connection.
 ///
-/// Revocations wait for the disk, and frequent writes do not: that is a matter of each write, not of the file
-/// (``Store/Durability``), and no write waits for another one's disk. So a backup is of one moment, and nothing has to
-/// agree across files after a crash.
+/// Revocations wait for the disk and frequent writes do not: durability is a property of each write, not of the file
+/// (``Store/Durability``), and no write waits for another one's sync. One file makes a backup a single snapshot, and
+/// nothing has to be consistent across files after a crash.
 package enum GatewayStore {
     static let migrations =
         StoredRevocations.migrations + StoredSessions.migrations + StoredLimits.migrations + StoredOutbox.migrations
-        + StoredUsers.migrations + LostAnswers.migrations + PruningClock.migrations
+        + StoredUsers.migrations + RetryWindows.migrations + PruningClock.migrations
         + StoredAuthorizationCodes.migrations + StoredPasswordChanges.migrations
 
     static let name = "gatehouse.sqlite"
 
     package static func path(in stateDirectory: String) -> String { "\(stateDirectory)/\(name)" }
 
-    /// Opens it beside other processes that may have it open.
+    /// Opens the database while other processes may have it open.
     ///
     /// - Parameter now: seconds since 1970, as below.
-    /// - Throws: ``StartupError``, also for a state directory, or a file in it, that others may change, and for what a
-    ///   restore has left that was interrupted.
+    /// - Throws: ``StartupError``, also if others may change the state directory or a file in it, or if a restore was
+    ///   interrupted.
     package static func open(in stateDirectory: String, now: Int64 = WallClock.seconds()) throws(StartupError) -> Store
     {
         let path = path(in: stateDirectory)
@@ -38,7 +38,7 @@ package enum GatewayStore {
         }
     }
 
-    /// Opens it while no other process has it open, and none may.
+    /// Opens the database exclusively.
     ///
     /// - Throws: ``StartupError``, as ``open(in:now:)``
     package static func openAlone(in stateDirectory: String) throws(StartupError) -> Store {
@@ -54,10 +54,10 @@ package enum GatewayStore {
         }
     }
 
-    /// Opens a database that no gateway uses, or makes an empty one, and brings it to the current schema.
+    /// Opens a database that no gateway uses, or creates an empty one, and migrates it to the current schema.
     package static func make(at path: String) throws -> Store { try Store(path: path, migrations: migrations) }
 
-    /// Opens it to serve.
+    /// Opens the database for serving.
     ///
     /// - Throws: ``StartupError``
     package static func openToServe(
@@ -65,7 +65,7 @@ package enum GatewayStore {
     ) async throws(StartupError) -> Store {
         let store = try open(in: stateDirectory, now: now)
         do {
-            try await LostAnswers.begin(store, now: now)
+            try await RetryWindows.begin(store, now: now)
         } catch {
             let reason = StoreError.words(error)
             throw StartupError(description: "\(path(in: stateDirectory)): cannot be written to: \(reason)")
@@ -73,8 +73,8 @@ package enum GatewayStore {
         return store
     }
 
-    /// - Throws: ``StartupError`` for a state directory, or a file in it, that others may change, and for what a
-    ///   restore has left that was interrupted.
+    /// - Throws: ``StartupError`` if others may change the state directory or a file in it, or if a restore was
+    ///   interrupted.
     package static func checkDirectory(_ stateDirectory: String) throws(StartupError) {
         do {
             try StateDirectory(path: stateDirectory).check()

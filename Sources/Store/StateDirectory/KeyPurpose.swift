@@ -1,6 +1,6 @@
-/// The purpose of a key of the gateway's own.
+/// The purpose of one of the gateway's own keys.
 package enum KeyPurpose: String, Sendable, CaseIterable {
-    /// Signs what backends are told of a caller.
+    /// Signs the caller's identity for backends.
     case assertion
     /// Signs the gateway's own session tokens.
     case session
@@ -8,10 +8,10 @@ package enum KeyPurpose: String, Sendable, CaseIterable {
     case sealing
     /// Hashes the names of users in the audit log. Hashes under different keys cannot be compared.
     case audit
-    /// Hashes what limits count by: with another key all counts, locks and known devices begin anew.
+    /// Hashes the keys of limits: a new key resets all counts, locks and known devices.
     case limits
 
-    /// Whether verifiers must have seen a key before it is used: what is sealed only the gateway itself opens.
+    /// Whether verifiers must have a key before it is used. Sealed data is opened only by the gateway itself.
     package var publishesKeys: Bool { !isSymmetric }
 
     /// Whether a key is 32 random bytes.
@@ -22,12 +22,12 @@ package enum KeyPurpose: String, Sendable, CaseIterable {
         }
     }
 
-    /// The name of the keys' file in a state directory.
+    /// The name of the key file in a state directory.
     package var fileName: String { "\(rawValue)-keys.json" }
 
-    /// The names that the file has, or had in earlier versions.
+    /// The file's current and earlier names.
     package var fileNames: [String] { [fileName] + (self == .sealing ? [Self.singleSealingKeyName] : []) }
 
-    /// The file in which earlier versions kept their one sealing key, as its 32 bytes.
+    /// The file in which earlier versions stored their one sealing key as 32 bytes.
     package static let singleSealingKeyName = "sealing.key"
 }

@@ -1,9 +1,9 @@
 internal import Glibc
 
-/// Why a file with keys cannot be used, in an operator's words.
+/// The reason why a key file cannot be used, for an operator.
 package struct KeyFileError: Error, Equatable, CustomStringConvertible {
     package let description: String
-    /// Whether it may be well later with nothing set right: the system is short of something.
+    /// Whether a retry may succeed without a correction, because the system lacks a resource.
     package let mayPass: Bool
 
     package init(_ path: String, _ what: String, mayPass: Bool = false) {
@@ -11,13 +11,13 @@ package struct KeyFileError: Error, Equatable, CustomStringConvertible {
         self.mayPass = mayPass
     }
 
-    /// Several of one place at once.
+    /// Combines several errors of one place.
     init(all errors: [KeyFileError], _ first: KeyFileError) {
         description = errors.map(\.description).joined(separator: "; ")
         mayPass = first.mayPass
     }
 
-    /// With what the system says about the last call.
+    /// Appends the system's error message of the last call.
     init(_ path: String, failed step: String) {
         let number = errno
         self.init(path, "\(step): \(unsafe String(cString: strerror(number)))", mayPass: Self.passing.contains(number))
@@ -26,12 +26,12 @@ package struct KeyFileError: Error, Equatable, CustomStringConvertible {
     private static let passing: Set<CInt> = [ENOSPC, EDQUOT, EIO, EMFILE, ENFILE, ENOMEM]
 }
 
-/// A small file that only its owner may read, replaced as a whole or not at all.
+/// A small file that only its owner may read. It is replaced atomically.
 package struct OwnerOnlyFile: Sendable {
     package let path: String
     private let maximumBytes: Int
 
-    /// - Parameter maximumBytes: a larger file is neither read nor written. No file of keys reaches the default.
+    /// - Parameter maximumBytes: a larger file is neither read nor written. No key file reaches the default.
     package init(path: String, maximumBytes: Int = 1 << 20) {
         self.path = path
         self.maximumBytes = maximumBytes
@@ -39,10 +39,10 @@ package struct OwnerOnlyFile: Sendable {
 
     private var directory: String { String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]) }
 
-    /// The whole file; nil when there is none.
+    /// Returns the whole file; nil if there is none.
     ///
-    /// - Throws: ``KeyFileError``, also for a file that others than its owner may read or change: what is in it may be
-    ///   known to them already.
+    /// - Throws: ``KeyFileError``, also if others than its owner may read or change the file: its contents may be known
+    ///   to them already.
     package func read() throws(KeyFileError) -> [UInt8]? {
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {
@@ -73,17 +73,17 @@ package struct OwnerOnlyFile: Sendable {
         return bytes
     }
 
-    /// Puts `bytes` in the file's place. When this returns, they outlast a loss of power; when it throws, what was
-    /// there is there still.
+    /// Replaces the file with `bytes`. When this returns, they survive a power loss; when it throws, the previous file
+    /// is unchanged.
     ///
-    /// - Parameter end: what the name ends in until then.
-    /// - Precondition: inside ``locked(_:)``, or `end` is no other writer's.
+    /// - Parameter end: the suffix of the temporary file.
+    /// - Precondition: inside ``locked(_:)``, or no other writer uses the suffix.
     package func write(_ bytes: [UInt8], firstAs end: String = ".new") throws(KeyFileError) {
         guard bytes.count <= maximumBytes else {
             throw KeyFileError(path, "cannot be written: \(bytes.count) bytes are more than \(maximumBytes)")
         }
         let temporary = path + end
-        // Left behind by a process that was killed while it wrote.
+        // Left behind by a process that was killed during a write.
         unsafe unlink(temporary)
         let descriptor = unsafe open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw KeyFileError(temporary, failed: "cannot be made") }
@@ -115,8 +115,8 @@ package struct OwnerOnlyFile: Sendable {
 
     package func remove() { unsafe unlink(path) }
 
-    /// Runs `body` while no other process does so for this file: a command and a running gateway may both change it.
-    /// Makes the directory where it is missing.
+    /// Runs `body` under a lock that excludes other processes: a command and a running gateway may both change the
+    /// file. Creates the directory if it is missing.
     package func locked<Value>(_ body: () throws -> Value) throws -> Value {
         let lock = try openLock()
         defer { Glibc.close(lock) }
@@ -126,10 +126,10 @@ package struct OwnerOnlyFile: Sendable {
         return try body()
     }
 
-    /// The descriptor of the file beside this one that is locked in its place, because this one is replaced. Makes the
-    /// directory where it is missing.
+    /// Opens the lock file beside this file, which cannot be locked itself because it is replaced. Creates the
+    /// directory if it is missing.
     ///
-    /// - Throws: ``KeyFileError``, also for a directory that others may write to.
+    /// - Throws: ``KeyFileError``, also if others may write to the directory.
     func openLock() throws(KeyFileError) -> CInt {
         try StateDirectory(path: directory).make()
         let lock = unsafe open(path + ".lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)

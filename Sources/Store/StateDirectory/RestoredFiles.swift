@@ -3,16 +3,16 @@ internal import FoundationEssentials
 internal import Glibc
 internal import Pipeline
 
-/// The files of a state directory that a restore replaces, all or none.
+/// The files of a state directory that a restore replaces atomically.
 ///
-/// New files are staged beside those in use. A record of the renames to come is written first and removed last, so that
-/// every moment between can be undone: by the restore itself when it fails, and by the next one when the process was
-/// killed or the machine lost its power. While the record is there, no gateway starts.
+/// New files are staged beside those in use. A journal of the renames is written first and removed last, so every
+/// intermediate state can be undone: by the restore itself if it fails, and by the next one if the process was killed
+/// or power was lost. No gateway starts while the journal exists.
 struct RestoredFiles {
-    /// One file: where it is used, and where what was there is kept.
+    /// One file: its name in use, and the name that its previous version is kept under.
     private struct Change {
         let name: String
-        /// Nil: there was none.
+        /// Nil if there was no previous file.
         let replaced: String?
     }
 
@@ -30,15 +30,15 @@ struct RestoredFiles {
     private func path(_ name: String) -> String { "\(directory)/\(name)" }
     private func exists(_ name: String) -> Bool { FileManager.default.fileExists(atPath: path(name)) }
 
-    /// Where a new file waits until all are there.
+    /// The path of a new file until all are staged.
     func stagingPath(_ name: String) -> String { path(name + Self.stagedEnd) }
 
     // MARK: Start
 
-    /// Refuses to go on where a restore was interrupted: a gateway would begin with an empty database, or with a
-    /// mixture of two states, in which what was revoked counts again.
+    /// Refuses to continue after an interrupted restore: a gateway would start with an empty database or with a mixture
+    /// of two states, in which revoked tokens are valid again.
     ///
-    /// - Throws: ``KeyFileError`` with what to do.
+    /// - Throws: ``KeyFileError`` with instructions.
     func requireNoneUnfinished() throws(KeyFileError) {
         guard !exists(Self.recordName) else {
             throw KeyFileError(
@@ -51,7 +51,7 @@ struct RestoredFiles {
         do {
             names = try FileManager.default.contentsOfDirectory(atPath: directory)
         } catch {
-            // No directory: nothing is left over in it.
+            // No directory means no leftovers.
             guard FileManager.default.fileExists(atPath: directory) else { return }
             throw KeyFileError(directory, "cannot be read: \(error)")
         }
@@ -68,17 +68,16 @@ struct RestoredFiles {
 
     // MARK: Replacing
 
-    /// Puts staged files in place. The files that were there are kept under names of their own. When this returns, all
-    /// of it outlasts a loss of power; when it throws, everything is as it was, unless the error says otherwise.
+    /// Moves the staged files into place. The previous files are kept under new names. When this returns, all changes
+    /// survive a power loss; when it throws, nothing has changed unless the error says otherwise.
     ///
     /// - Parameters:
     ///   - keys: the names of staged files beside the database.
-    ///   - now: seconds since 1970, in the names of what is kept.
-    /// - Returns: the paths of what is kept.
+    ///   - now: seconds since 1970, for the names of the kept files.
+    /// - Returns: the paths of the kept files.
     func putInPlace(keys: [String], now: Int64) throws -> [String] {
         let suffix = suffix(now)
-        // The log of writes goes with the database that it belongs to: beside another one it would be taken for its
-        // own.
+        // The write-ahead log moves with its database: SQLite would apply it to another database of that name.
         let names = ["\(Self.database)-wal"] + keys + [Self.database]
         let changes = names.map { name in
             let replaced = name == "\(Self.database)-wal" ? "\(Self.database)\(suffix)-wal" : name + suffix
@@ -87,7 +86,7 @@ struct RestoredFiles {
         do {
             try write(changes)
         } catch {
-            // Nothing has been renamed; the record may be there all the same.
+            // Nothing has been renamed, but the journal may exist.
             try remove(Self.recordName)
             throw error
         }
@@ -112,28 +111,28 @@ struct RestoredFiles {
         return changes.compactMap(\.replaced).map(path)
     }
 
-    /// Takes back what an interrupted restore has done.
+    /// Undoes an interrupted restore.
     ///
-    /// - Returns: false where there is none.
+    /// - Returns: false if there is none.
     func undoUnfinished() throws -> Bool {
         guard let changes = try readRecord() else { return false }
         try undo(changes)
         return true
     }
 
-    /// Removes what was staged and never put in place.
+    /// Removes staged files that were never moved into place.
     func removeStaged() throws {
         for name in [Self.database] + StoreCopies.keyNames {
-            // With what is beside a file while it is written.
+            // Including the temporary files beside a file that is being written.
             for end in ["", "-journal", ".new"] where exists(name + Self.stagedEnd + end) {
                 try remove(name + Self.stagedEnd + end)
             }
         }
     }
 
-    /// Each step may have been taken or not.
+    /// Each step may or may not have been taken.
     private func undo(_ changes: [Change]) throws {
-        // Undoing can be interrupted too.
+        // Undoing can be interrupted too, so the journal is needed.
         if !exists(Self.recordName) { try write(changes) }
         for change in changes.reversed() {
             if let replaced = change.replaced {
@@ -148,7 +147,7 @@ struct RestoredFiles {
         try StateDirectory(path: directory).sync()
     }
 
-    /// For the names of what is replaced; one that is not taken, also by a restore of the same second.
+    /// Returns an unused suffix for replaced files, unique also among restores in the same second.
     private func suffix(_ now: Int64) -> String {
         let taken = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
         var (name, number) = ("\(Self.replacedMark)\(now)", 0)
@@ -190,7 +189,7 @@ struct RestoredFiles {
         }
     }
 
-    /// One that is not there is good.
+    /// A missing file is not an error.
     private func remove(_ name: String) throws(KeyFileError) {
         guard unsafe unlink(path(name)) == 0 || errno == ENOENT else {
             throw KeyFileError(path(name), failed: "cannot be removed")

@@ -1,4 +1,4 @@
-/// Why a gateway with good settings cannot start.
+/// The reason why a gateway with valid settings cannot start.
 package struct StartupError: Error, CustomStringConvertible {
     package let description: String
     /// The error of the state directory itself; nil for other errors.

@@ -4,9 +4,9 @@ internal import Glibc
 
 /// The owner and modes of a state directory and of the gateway's files in it.
 ///
-/// Whoever can write there can put a key set, a key or a database of their own in place, and so sign in as anybody. The
-/// directories above it count only so far as what is put in its place is judged the same: it must belong to the user
-/// that the process runs as, or to root.
+/// Anyone who can write there can install a key set, a key or a database of their own and so sign in as anybody. The
+/// directories above it are not checked themselves: a directory put in its place must pass the same check, so it must
+/// belong to the process's user or to root.
 package struct StateDirectory {
     let path: String
 
@@ -16,8 +16,8 @@ package struct StateDirectory {
 
     // MARK: Making
 
-    /// Makes it, for its owner only, where it is missing, and then judges it as ``check()`` does. No moment passes in
-    /// which others could write to it, whatever the umask.
+    /// Creates the directory, for its owner only, if it is missing, and then checks the directory itself as ``check()``
+    /// does. Others can write to it at no time, whatever the umask.
     ///
     /// - Throws: ``KeyFileError``
     package func make() throws(KeyFileError) {
@@ -28,18 +28,18 @@ package struct StateDirectory {
         if let error = error(status) { throw error }
     }
 
-    /// - Returns: false with `errno` set; what is there already is good.
+    /// - Returns: false with `errno` set; true if the path exists already.
     private static func make(_ path: String, _ mode: mode_t) -> Bool {
         if unsafe mkdir(path, mode) == 0 || errno == EEXIST { return true }
-        // A slash at the end is not the name of a directory within.
+        // A trailing slash does not name a directory within.
         let name = path.utf8.last == UInt8(ascii: "/") ? String(path.dropLast()) : path
         let parent = name[..<(name.lastIndex(of: "/") ?? name.startIndex)]
         guard errno == ENOENT, !parent.isEmpty, make(String(parent), 0o755) else { return false }
         return unsafe mkdir(path, mode) == 0 || errno == EEXIST
     }
 
-    /// Gives a file that was made in it to its owner: what root makes must not keep the gateway, under its own user, from
-    /// reading it.
+    /// Gives a new file to the directory's owner, so that the gateway, under its own user, can read files created by
+    /// root.
     func giveToOwner(_ descriptor: CInt) {
         var status = stat()
         guard geteuid() == 0, unsafe stat(path, &status) == 0 else { return }
@@ -48,27 +48,27 @@ package struct StateDirectory {
 
     // MARK: Syncing
 
-    /// Returns when the names in it outlast a loss of power.
+    /// Returns when the directory's entries survive a power loss.
     package func sync() throws(KeyFileError) {
         let descriptor = unsafe open(path.isEmpty ? "." : path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { throw KeyFileError(path, failed: "cannot be opened") }
         defer { close(descriptor) }
-        // Some file systems know no such thing (fsync(2): EINVAL).
+        // Some file systems do not support this (fsync(2): EINVAL).
         guard fsync(descriptor) == 0 || errno == EINVAL else { throw KeyFileError(path, failed: "cannot be written") }
     }
 
     // MARK: Judging
 
-    /// Judges the directory and every file of the gateway's in it. One that is not there is good.
+    /// Checks the directory and each of the gateway's files in it. Missing ones are not errors.
     ///
-    /// - Throws: ``KeyFileError`` with every file that others may change, or read though it is secret.
+    /// - Throws: ``KeyFileError`` with every file that others may change, or may read although it is secret.
     package func check() throws(KeyFileError) {
         var status = stat()
         guard unsafe stat(path, &status) == 0 else {
             if errno == ENOENT { return }
             throw KeyFileError(path, failed: "cannot be read")
         }
-        // A file in its place is reported where it is opened.
+        // A regular file in its place is reported when it is opened.
         guard status.st_mode & S_IFMT == S_IFDIR else { return }
         if let error = error(status) { throw error }
         let names: [String]
@@ -81,7 +81,7 @@ package struct StateDirectory {
         if let first = errors.first { throw KeyFileError(all: errors, first) }
     }
 
-    /// Why the file of this name is not to be trusted; nil for one that is well, or not there.
+    /// The reason why the file of this name is not trusted; nil if it is trusted or missing.
     package func error(ofFile name: String) -> KeyFileError? {
         var status = stat()
         guard unsafe stat(path, &status) == 0 else { return nil }
@@ -90,7 +90,7 @@ package struct StateDirectory {
 
     private func error(_ status: stat) -> KeyFileError? {
         let user = geteuid()
-        // Files that root makes are handed to the directory's owner, whoever that is.
+        // Files that root creates are given to the directory's owner, whoever that is.
         guard status.st_uid == user || status.st_uid == 0 || user == 0 else {
             return KeyFileError(path, "belongs to user \(status.st_uid), and this runs as user \(user)")
         }
@@ -111,7 +111,7 @@ package struct StateDirectory {
             return KeyFileError(file, "belongs to user \(status.st_uid), who is not the directory's owner")
         }
         let isSecret = !name.hasPrefix(Self.keySetPrefix)
-        // One that was put away under such a name is opened by nobody.
+        // Files renamed out of use, such as replaced ones, are never opened.
         guard !Self.isOpened(name) || status.st_uid != 0 || geteuid() == 0 else {
             return KeyFileError(
                 file, "belongs to root, and this runs as user \(geteuid()): chown \(geteuid()) \(file)")
@@ -131,21 +131,21 @@ package struct StateDirectory {
 
     // MARK: Contents
 
-    /// Begins the names of key sets that were fetched: public, so others may read them, and earlier versions let them.
+    /// The prefix of fetched key sets: these are public, so others may read them, as in earlier versions.
     package static let keySetPrefix = "key-set-"
 
-    /// The file with the account and the certificates of ACME.
+    /// The file with the ACME account and certificates.
     package static let acmeFileName = "acme.json"
 
-    /// Whether the gateway reads or writes a file of this name, or has put one away under it. An operator's own notes
-    /// are nobody's matter.
+    /// Whether the gateway reads or writes a file of this name, or has renamed one to it. An operator's own files are
+    /// not checked.
     private static func isOwn(_ name: String) -> Bool {
         name.hasPrefix(keySetPrefix) || name.hasPrefix(GatewayStore.name)
             || name.hasPrefix(acmeFileName)
             || KeyPurpose.allCases.flatMap(\.fileNames).contains { name.hasPrefix($0) }
     }
 
-    /// Whether the gateway cannot do without opening a file of this name, where it is there.
+    /// Whether the gateway must be able to open a file of this name if it exists.
     private static func isOpened(_ name: String) -> Bool {
         let names = [GatewayStore.name, acmeFileName] + KeyPurpose.allCases.flatMap(\.fileNames)
         return names.contains { own in

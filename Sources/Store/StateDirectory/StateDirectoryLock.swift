@@ -1,7 +1,7 @@
 internal import Glibc
 
-/// That a state directory is in use, or is not to be: gateways and commands share it, a restore wants it alone. It ends
-/// with the value, and with the process however that ends.
+/// The lock on a state directory: shared by gateways and commands, exclusive for a restore. It is released with the
+/// value, and with the process however that ends.
 final class StateDirectoryLock: Sendable {
     enum Use: Sendable {
         case inUse
@@ -10,9 +10,9 @@ final class StateDirectoryLock: Sendable {
 
     private let descriptor: CInt
 
-    /// Makes the directory where it is missing.
+    /// Creates the directory if it is missing.
     ///
-    /// - Throws: ``StartupError``, also when others hold what does not go with this.
+    /// - Throws: ``StartupError``, also if another holder excludes this use.
     init(_ stateDirectory: String, _ use: Use) throws(StartupError) {
         let file = OwnerOnlyFile(path: "\(stateDirectory)/gatehouse.sqlite")
         do {

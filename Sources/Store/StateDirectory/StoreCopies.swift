@@ -2,12 +2,12 @@ internal import Clocks
 internal import Encoding
 internal import FoundationEssentials
 
-/// Backups of the gateway's database, with or without the keys that open what is sealed in it.
+/// Backups of the gateway's database, with or without the keys for its sealed data.
 package struct StoreCopies: Sendable {
     private let stateDirectory: String
     private let canReadKeys: @Sendable (_ contents: [UInt8], _ name: String) -> Bool
 
-    /// - Parameter canReadKeys: whether a gateway could use these contents as the file of keys of that name.
+    /// - Parameter canReadKeys: whether a gateway could use these contents as the key file of that name.
     package init(
         stateDirectory: String, canReadKeys: @escaping @Sendable (_ contents: [UInt8], _ name: String) -> Bool
     ) {
@@ -19,10 +19,10 @@ package struct StoreCopies: Sendable {
 
     // MARK: Backup
 
-    /// Copies the database to a new file, as it is at one moment, while gateways run.
+    /// Copies a snapshot of the database to a new file while gateways run.
     ///
-    /// - Parameter withKeys: whether the copy holds the keys of the state directory too.
-    /// - Returns: what was done, in words.
+    /// - Parameter withKeys: whether the copy includes the keys of the state directory.
+    /// - Returns: a description of the result.
     package func backUp(to copy: String, withKeys: Bool) throws -> String {
         let directory = try Self.directory(forNew: copy)
         guard FileManager.default.fileExists(atPath: path) else {
@@ -31,12 +31,12 @@ package struct StoreCopies: Sendable {
         let partial = copy + Self.partialEnd
         var keys: [(name: String, contents: [UInt8])] = []
         do {
-            // Left behind by one that was killed.
+            // Left behind by a killed process.
             try Self.removeIfThere(partial)
             try Store(reading: path).copy(to: partial) {
                 guard withKeys else { return nil }
-                // After the rows: a key with which any of them was sealed is there by now, and stays for as long as
-                // they do.
+                // The keys are read after the rows: by then, each key that sealed one of these rows exists, and it
+                // stays as long as they do.
                 keys = try keyFiles()
                 return keys
             }
@@ -52,10 +52,10 @@ package struct StoreCopies: Sendable {
             : "\(copy): written, without keys: what is sealed in it is of use with those of the state directory only"
     }
 
-    /// The directory of a backup that is about to be written.
+    /// The directory of a new backup.
     ///
-    /// - Throws: ``StartupError`` for a file that is there, and for a directory that is not: a missing mount must not be
-    ///   made up for on the disk below.
+    /// - Throws: ``StartupError`` if the file exists, or if the directory is missing: a missing mount must not be
+    ///   replaced by a directory on the disk below.
     package static func directory(forNew copy: String) throws(StartupError) -> String {
         guard !FileManager.default.fileExists(atPath: copy) else {
             throw StartupError(description: "\(copy): is there already")
@@ -75,20 +75,20 @@ package struct StoreCopies: Sendable {
         }
     }
 
-    /// The files with keys that a state directory may hold.
+    /// The key files that a state directory may have.
     static let keyNames = KeyPurpose.allCases.flatMap(\.fileNames)
 
     // MARK: Restore
 
-    /// Replaces the database with the copy, if that is whole and no newer than this version. The replaced files are
-    /// kept. When this throws, everything is as it was.
+    /// Replaces the database with the copy, if the copy is intact and no newer than this version. The replaced files
+    /// are kept. When this throws, nothing has changed.
     ///
-    /// A restore that was interrupted before is undone first.
+    /// An interrupted restore is undone first.
     ///
     /// - Parameters:
-    ///   - withKeys: whether the copy's keys take the place of the state directory's.
-    ///   - now: seconds since 1970, in the names of what is kept; nil for the present.
-    /// - Returns: what was done, in words.
+    ///   - withKeys: whether the copy's keys replace the state directory's.
+    ///   - now: seconds since 1970, for the names of the kept files; nil for the present.
+    /// - Returns: a description of the result.
     package func restore(from copy: String, withKeys: Bool, now: Int64? = nil) async throws -> String {
         guard FileManager.default.fileExists(atPath: copy) else {
             throw StartupError(description: "\(copy): is not there")
@@ -117,9 +117,9 @@ package struct StoreCopies: Sendable {
         }
     }
 
-    /// Puts back what was there before a restore that was interrupted.
+    /// Restores the state from before an interrupted restore.
     ///
-    /// - Returns: what was done, in words.
+    /// - Returns: a description of the result.
     package func undoRestore() throws -> String {
         let lock = try StateDirectoryLock(stateDirectory, .alone)
         defer { withExtendedLifetime(lock) {} }
@@ -128,9 +128,9 @@ package struct StoreCopies: Sendable {
             ? "\(path): as before the restore that was interrupted" : "\(path): no restore was interrupted"
     }
 
-    /// Has all that takes a place ready beside it, and good.
+    /// Stages and checks all files that will be moved into place.
     ///
-    /// - Returns: the keys of the copy that are staged.
+    /// - Returns: the copy's keys that are staged.
     private func stage(_ copy: String, withKeys: Bool) async throws -> [(name: String, contents: [UInt8])] {
         let files = RestoredFiles(stateDirectory)
         let staged = files.stagingPath(GatewayStore.name)
@@ -150,7 +150,7 @@ package struct StoreCopies: Sendable {
 
     private func keyFile(_ name: String) -> OwnerOnlyFile { OwnerOnlyFile(path: "\(stateDirectory)/\(name)") }
 
-    /// Runs `body` while no command changes one of these files.
+    /// Runs `body` while holding the locks of these files, which commands take to change them.
     private func locked<Value>(
         _ keys: ArraySlice<(name: String, contents: [UInt8])>, _ body: () throws -> Value
     ) throws -> Value {
@@ -163,15 +163,15 @@ package struct StoreCopies: Sendable {
         try FileManager.default.removeItem(atPath: path)
     }
 
-    /// The key files that a copy carries along; none in any other database.
+    /// The key files in a copy; empty for any other database.
     package static func keys(in source: Store) async throws -> [(name: String, contents: [UInt8])] {
-        // A copy names files; it is not to name any others.
+        // The copy must not be able to name any other files.
         try await source.carriedFiles().filter { keyNames.contains($0.name) }
     }
 
     // MARK: Check
 
-    /// Looks at a database without changing it.
+    /// Checks a database without changing it.
     ///
     /// - Parameter file: a backup; nil for the state directory's own.
     package func check(_ file: String?) async throws -> StoreReport {
@@ -188,7 +188,7 @@ package struct StoreCopies: Sendable {
 
     // MARK: Progress
 
-    /// How far ``backUp(to:withKeys:)`` is, in words.
+    /// The progress of ``backUp(to:withKeys:)``, as text.
     package func progress(ofCopyTo copy: String) -> String {
         "copying \(path): \(Self.size(copy + Self.partialEnd)) of \(Self.size(path))"
     }
@@ -204,7 +204,7 @@ package struct StoreCopies: Sendable {
     private static let partialEnd = ".partial"
 
     private static func size(_ path: String) -> String {
-        // One that is not there yet has nothing in it.
+        // A missing file counts as empty.
         let attributes = try? FileManager.default.attributesOfItem(atPath: path)
         let bytes = (attributes?[.size] as? any BinaryInteger).map { Int64($0) } ?? 0
         return bytes < 10_000_000 ? "\((bytes + 999) / 1000) kB" : "\(bytes / 1_000_000) MB"

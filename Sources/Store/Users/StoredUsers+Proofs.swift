@@ -1,8 +1,8 @@
 internal import FoundationEssentials
 internal import GRDB
 
-extension StoredUsers: SpentRecords {
-    /// The most ended rows that are removed with each new one.
+extension StoredUsers: SingleUseRecords {
+    /// The maximum number of expired rows that are removed with each new one.
     private static let removedAtOnce = 16
 
     package func spend(_ digest: [UInt8], until endsAt: Int64, now: Int64) async throws -> Bool {
@@ -32,20 +32,19 @@ extension StoredUsers: SpentRecords {
                 database, sql: "SELECT TRUE FROM spent WHERE digest = ?", arguments: [Data(digest)]) ?? false)
     }
 
-    /// - Parameter pruning: what has ended by then is removed.
+    /// - Parameter pruning: records that have expired by then are removed.
     static func spend(_ digest: [UInt8], until endsAt: Int64, pruning: Int64, in database: Database) throws -> Bool {
         try removeEnded(by: pruning, in: database)
         return try !insert([UserSignIn.Spent(digest: digest, endsAt: endsAt)], in: database).isEmpty
     }
 
-    /// Thrown where something of a proof was used before. It undoes the transaction, and with it whatever else of the
-    /// proof was marked as used.
+    /// Thrown if a part of a proof was already used. It rolls the transaction back, and with it the other parts' marks.
     struct ProofUsed: Error {
         enum Part { case identityToken, nonce }
         let proof: Part
     }
 
-    /// Marks all of a proof as used, in one statement: only a writer who gets a row for each part has used it.
+    /// Marks all parts of a proof as used in one statement: only a writer that inserts a row for each part has used it.
     ///
     /// - Throws: also ``ProofUsed``.
     static func spend(_ proof: UserSignIn.Proof, pruning: Int64, in database: Database) throws {
@@ -56,7 +55,7 @@ extension StoredUsers: SpentRecords {
         try removeEnded(by: pruning, in: database)
     }
 
-    /// - Returns: the digests that were not there before.
+    /// - Returns: the digests that were new.
     private static func insert(_ parts: [UserSignIn.Spent], in database: Database) throws -> [Data] {
         let rows = Array(repeating: "(?, ?)", count: parts.count).joined(separator: ", ")
         return try Data.fetchAll(
@@ -94,8 +93,7 @@ extension StoredUsers: AppleTokenRecords {
         try await store.write { database in
             let due = try Row.fetchAll(
                 database,
-                // A validation in the future was recorded by a clock that was wrong. Each half is one search of the
-                // index.
+                // A validation in the future was recorded by a wrong clock. Each half is one index search.
                 sql: """
                     SELECT * FROM (SELECT * FROM apple_tokens WHERE validated_at < ?1 ORDER BY validated_at LIMIT ?3)
                     UNION ALL

@@ -3,10 +3,10 @@ internal import FoundationEssentials
 internal import GRDB
 
 extension StoredUsers: UserSessionRecords {
-    /// The most rows of each kind that one write tidies, so that no write takes long.
+    /// The maximum number of rows of each kind that one write tidies, so that no write takes long.
     private static let tidiedAtOnce = 8
-    /// How many seconds pass at most between the time that a refresh has and its commit: it waits for other writes of
-    /// its own process and then for those of others, 3 seconds each.
+    /// The maximum number of seconds between a refresh's time and its commit: it waits for other writes of its own
+    /// process and then for those of others, 3 seconds each.
     private static let latestCommit: Int64 = 15
 
     package func signIn(_ signIn: UserSignIn) async throws -> UserSignInStep {
@@ -17,11 +17,11 @@ extension StoredUsers: UserSessionRecords {
         }
     }
 
-    /// - Throws: also ``ProofUsed``, which undoes all of it.
+    /// - Throws: also ``ProofUsed``, which rolls everything back.
     private func signInOnce(_ signIn: UserSignIn) async throws -> UserSignInStep {
         try await store.write { [store] database in
             let pruning = store.pruningTime(signIn.session.createdAt)
-            // From here on the identity token is used up, whoever its user turns out to be.
+            // From here on the identity token is used, whatever the result for the user.
             if let proof = signIn.proof { try Self.spend(proof, pruning: pruning, in: database) }
             let known = try Self.user(issuer: signIn.user.issuer, subject: signIn.user.subject, in: database)
             if let known {
@@ -116,12 +116,12 @@ extension StoredUsers: UserSessionRecords {
         }
     }
 
-    /// By a number that is another one after any write of another process, and by the times of the refreshes. Those of
-    /// the last ``latestCommit`` before a position come once more: one that was committed late has such a time.
+    /// Compares a number that changes with any write of another process, and then reads by the times of refreshes.
+    /// Those within ``latestCommit`` before a position are returned again, since a late commit has such a time.
     package func superseded(
         since position: ChangePosition?, now: Int64, limit: Int
     ) async throws -> SupersededReading {
-        // First the number: what is written in between is read now and once more.
+        // The number is read first: changes written in between are returned now and again by the next call.
         let changes = String(try await store.foreignChanges())
         let current = ChangePosition(origin: String(now), mark: changes)
         guard let position, let time = Int64(position.origin) else {
@@ -130,12 +130,12 @@ extension StoredUsers: UserSessionRecords {
                 sessions: sessions.sorted { $0.refreshedAt < $1.refreshedAt }, position: current)
         }
         if position.mark.hasSameBytes(as: changes) { return SupersededReading(sessions: [], position: position) }
-        // Sessions refreshed elsewhere after the clock was set back have earlier times than the known ones.
-        let since = time <= now ? time - Self.latestCommit : now - LostAnswers.window
+        // After the clock was set back, sessions refreshed elsewhere have earlier times than the known ones.
+        let since = time <= now ? time - Self.latestCommit : now - RetryWindows.window
         return SupersededReading(sessions: try await refreshed(since: since, limit: limit), position: current)
     }
 
-    /// The longest-lived first.
+    /// Returns the longest-lived first.
     private func superseded(now: Int64, limit: Int) async throws -> [SupersededSession] {
         let expiry = store.pruningTime(now) - SupersededSession.grace
         return try await store.read { database in
@@ -170,9 +170,9 @@ extension StoredUsers: UserSessionRecords {
         try await store.removeInSteps("user_sessions", where: "ends_at <= ?", [pruning])
         try await store.removeInSteps("spent", where: "ends_at <= ?", [pruning])
         try await store.clearInSteps(
-            "successor", in: "user_sessions", where: LostAnswers.closedCondition,
-            LostAnswers.closedArguments(store, now: now))
-        // After deletions beside which someone read.
+            "successor", in: "user_sessions", where: RetryWindows.closedCondition,
+            RetryWindows.closedArguments(store, now: now))
+        // For earlier deletions whose checkpoint a reader prevented.
         try await store.emptyLog()
     }
 
@@ -221,7 +221,7 @@ extension StoredUsers: UserSessionRecords {
 
     /// Ends sessions. The first statement decides which: no session is returned to two callers.
     ///
-    /// The token goes with the session: what is left says when there was one.
+    /// The token is deleted; the row remains as a record of the session.
     private static func end(
         _ database: Database, _ condition: String, _ value: String, at now: Int64
     ) throws -> [UserSessionRecord] {
@@ -238,8 +238,7 @@ extension StoredUsers: UserSessionRecords {
         }
     }
 
-    /// Forgets sessions that nobody can have a token of, tokens that nobody may ask for any more, and what was used up
-    /// and counts no more anyway.
+    /// Deletes sessions whose last token has expired, and tokens that may no longer be requested.
     private static func tidy(_ database: Database, pruning: Int64) throws {
         try database.cachedStatement(
             sql: "DELETE FROM user_sessions WHERE id IN (SELECT id FROM user_sessions WHERE ends_at <= ? LIMIT ?)"
@@ -250,7 +249,7 @@ extension StoredUsers: UserSessionRecords {
                     SELECT id FROM user_sessions
                     WHERE successor IS NOT NULL AND refreshed_at < ? AND retry_until < ? LIMIT ?)
                 """
-        ).execute(arguments: [pruning - LostAnswers.window, pruning, tidiedAtOnce])
+        ).execute(arguments: [pruning - RetryWindows.window, pruning, tidiedAtOnce])
     }
 }
 

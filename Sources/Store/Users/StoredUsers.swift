@@ -1,7 +1,7 @@
 internal import FoundationEssentials
 internal import GRDB
 
-/// Users, their sessions, and what they sign in with, in one SQLite database: a sign-in is one transaction.
+/// Users, their sessions, and their sign-in proofs, in one SQLite database: a sign-in is one transaction.
 package struct StoredUsers: Sendable {
     package static let migrations = [
         Store.Migration(
@@ -57,7 +57,7 @@ package struct StoredUsers: Sendable {
                 ) STRICT, WITHOUT ROWID;
                 CREATE INDEX apple_tokens_by_validation ON apple_tokens (validated_at);
                 """),
-        // An earlier flag of 1 becomes a time that is long past.
+        // An earlier flag of 1 becomes a time in the distant past.
         Store.Migration(
             name: "users-2", sql: "ALTER TABLE user_sessions RENAME COLUMN answer_may_be_lost TO retry_until"),
         Store.Migration(
@@ -82,7 +82,7 @@ extension StoredUsers: UserRecords {
     }
 
     package func users(matching text: String?, after: String, limit: Int) async throws -> [UserRecord] {
-        // Prefixes as ranges, so that nothing in the text is a pattern.
+        // Prefixes are compared literally, so nothing in the text acts as a pattern.
         let condition =
             text == nil ? "TRUE" : "(id = ?2 OR subject = ?2 OR instr(email, ?2) = 1 OR instr(name, ?2) = 1)"
         return try await store.read { database in
@@ -133,9 +133,9 @@ extension StoredUsers: UserRecords {
     package func delete(_ id: String, handingOver handOver: AppleTokenHandOver?) async throws -> UserRecord? {
         let user = try await store.write { database in
             let user = try Self.user(id, in: database)
-            // Those that came after the others were handed over: few, and never too many.
+            // Tokens added after the others were handed over: few, so no limit applies.
             if let handOver { try Self.handOver(handOver, of: id, in: database) }
-            // Sessions and Apple's tokens go with it.
+            // Sessions and Apple tokens are deleted with it.
             try database.execute(sql: "DELETE FROM users WHERE id = ?", arguments: [id])
             return user
         }

@@ -1,26 +1,26 @@
 internal import Encoding
 
-/// A user who signs in with Apple, as the gateway keeps them.
+/// A stored user who signs in with Apple.
 package struct UserRecord: Sendable, Equatable {
-    /// The gateway's own id, which says nothing of Apple's: the `sub` of its sessions.
+    /// The gateway's own id, which reveals nothing about Apple's: the `sub` of its sessions.
     package var id: String
-    /// The provider that vouches for the user, and its name for the user: the `iss` and `sub` of the identity tokens.
-    /// Nothing else finds a user: no e-mail address ever does.
+    /// The identity provider and its id for the user: the `iss` and `sub` of the identity tokens. Users are identified
+    /// by nothing else, and never by e-mail address.
     package var issuer: String
     package var subject: String
     package var name: String?
     package var email: String?
     package var emailVerified: Bool
-    /// Whether the address is one of Apple's that forwards to the user's.
+    /// Whether the address is one of Apple's relay addresses.
     package var isPrivateEmail: Bool
-    /// When the provider said so of the address: of two such words the later one counts, whichever comes first. 0 where
-    /// it has not said anything.
+    /// When the provider stated the address: the later of two statements applies, regardless of the order of arrival. 0
+    /// if it has made none.
     package var emailAsOf: Int64
     package var phoneNumber: String?
     package var role: String?
     /// Seconds since 1970, as all times here.
     package var createdAt: Int64
-    /// When the user was locked out by an operator; nil for one who may sign in.
+    /// When an operator disabled the user; nil if the user may sign in.
     package var disabledAt: Int64?
 
     package init(
@@ -42,15 +42,15 @@ package struct UserRecord: Sendable, Equatable {
         self.disabledAt = disabledAt
     }
 
-    /// Whether the user may sign in with an app of this role. Whoever has no role takes the app's. An app has none where
-    /// roles are not configured, which takes nobody's away.
+    /// Whether the user may sign in with an app of this role. A user without a role takes the app's. An app has no role
+    /// if roles are not configured; users then keep theirs.
     package func mayTake(role appRole: String?) -> Bool {
         guard let role, let appRole else { return true }
         return role.hasSameBytes(as: appRole)
     }
 }
 
-/// An e-mail address as an identity provider vouches for it.
+/// An e-mail address with an identity provider's statements about it.
 package struct VouchedEmail: Sendable, Equatable {
     package var address: String
     package var isVerified: Bool
@@ -63,7 +63,7 @@ package struct VouchedEmail: Sendable, Equatable {
     }
 }
 
-/// A change that a user makes of the own data.
+/// A change that users make to their own data.
 package struct UserChange: Sendable, Equatable {
     package enum Value: Sendable, Equatable {
         case unchanged
@@ -80,55 +80,56 @@ package struct UserChange: Sendable, Equatable {
     }
 }
 
-/// Where users outlast the process. Each operation is one atomic step.
+/// Persistent storage of users. Each operation is atomic.
 package protocol UserRecords: Sendable {
     func user(_ id: String) async throws -> UserRecord?
 
     func user(issuer: String, subject: String) async throws -> UserRecord?
 
-    /// Users whose id, subject, e-mail address or name is or begins with `text`, all for nil, by id from `after` on.
+    /// Users whose id or subject equals `text`, or whose e-mail address or name begins with it; all users if nil.
+    /// Sorted by id, after `after`.
     func users(matching text: String?, after: String, limit: Int) async throws -> [UserRecord]
 
-    /// Another address, as when the provider tells of it; nothing changes where a later word of its is known.
+    /// Sets the address, as when the provider reports a change. Nothing changes if a later statement is stored.
     ///
-    /// - Parameter time: when it said so.
-    /// - Returns: the user as they are now; nil where there is none.
+    /// - Parameter time: when the provider made the statement.
+    /// - Returns: the user after the change; nil if there is none.
     func setEmail(_ email: VouchedEmail?, asOf time: Int64, of id: String) async throws -> UserRecord?
 
-    /// Another role. Sessions say what the user was when they were last refreshed: end them as well.
+    /// Sets the role. Sessions contain the role from their last refresh: end them as well.
     ///
-    /// - Returns: the user as they are now; nil where there is none.
+    /// - Returns: the user after the change; nil if there is none.
     func setRole(_ role: String?, of id: String) async throws -> UserRecord?
 
-    /// Another name or phone number.
+    /// Sets the name or phone number.
     ///
-    /// - Returns: the user as they are now; nil where there is none.
+    /// - Returns: the user after the change; nil if there is none.
     func change(_ change: UserChange, of id: String) async throws -> UserRecord?
 
-    /// Locks a user out from `time` on; nil lets them in again. It ends no session by itself.
+    /// Disables a user from `time` on; nil enables them again. It ends no session.
     ///
-    /// - Returns: the user as they are now; nil where there is none.
+    /// - Returns: the user after the change; nil if there is none.
     func setDisabled(at time: Int64?, of id: String) async throws -> UserRecord?
 
-    /// Forgets a user, with all that is kept of them: sessions, Apple's tokens.
+    /// Deletes a user and all records of them: sessions and Apple tokens.
     ///
-    /// - Parameter handOver: what Apple's tokens that are still there become first; nil where nobody wants them.
-    /// - Returns: the user as they were; nil where there was none.
+    /// - Parameter handOver: turns remaining Apple tokens into messages first; nil: they are only deleted.
+    /// - Returns: the user before the deletion; nil if there was none.
     func delete(_ id: String, handingOver handOver: AppleTokenHandOver?) async throws -> UserRecord?
 }
 
-/// Records of things that may be used only once: identity tokens, nonces, messages. Each is stored as a hash until it
-/// would have expired anyway.
-package protocol SpentRecords: Sendable {
-    /// Marks something as used.
+/// Records of single-use values: identity tokens, nonces, messages. Each is stored as a hash until the value would have
+/// expired anyway.
+package protocol SingleUseRecords: Sendable {
+    /// Marks a value as used.
     ///
     /// - Parameters:
-    ///   - digest: SHA-256 of it.
-    ///   - endsAt: when it would count no more anyway.
-    /// - Returns: false for what was used before.
+    ///   - digest: SHA-256 of the value.
+    ///   - endsAt: when the value expires anyway.
+    /// - Returns: false if it was already used.
     func spend(_ digest: [UInt8], until endsAt: Int64, now: Int64) async throws -> Bool
 
-    /// Marks all that a sign-in uses up as used, or nothing.
+    /// Marks everything that a sign-in uses up as used, or nothing.
     func spend(_ proof: UserSignIn.Proof, now: Int64) async throws -> SpendingStep
 
     func isSpent(_ digest: [UInt8]) async throws -> Bool
@@ -137,20 +138,20 @@ package protocol SpentRecords: Sendable {
 /// The result of using up a proof.
 package enum SpendingStep: Sendable, Equatable {
     case spent
-    /// The identity token was used before.
+    /// The identity token was already used.
     case replayed
-    /// The nonce has come back before.
+    /// The nonce was already used.
     case nonceReused
 }
 
-/// Apple's refresh tokens, sealed by whoever keeps them here: one for each user and app.
+/// A refresh token of Apple's, sealed by the caller: one for each user and app.
 package struct AppleTokenRecord: Sendable, Equatable {
     package var userID: String
-    /// The app (`client_id`) that it was given to.
+    /// The app (`client_id`) that it was issued to.
     package var clientID: String
     package var token: [UInt8]
     package var storedAt: Int64
-    /// When Apple last said that it is good.
+    /// When Apple last confirmed that it is valid.
     package var validatedAt: Int64
 
     package init(userID: String, clientID: String, token: [UInt8], storedAt: Int64, validatedAt: Int64) {
@@ -162,32 +163,32 @@ package struct AppleTokenRecord: Sendable, Equatable {
     }
 }
 
-/// Turns Apple's token of a deleted user into a message of the outbox.
+/// Turns the Apple token of a deleted user into an outbox message.
 package typealias AppleTokenHandOver = @Sendable (AppleTokenRecord) -> OutboxMessage
 
 package protocol AppleTokenRecords: Sendable {
-    /// Keeps a token in place of the one before; nothing for a user who is gone.
+    /// Stores a token in place of the previous one; does nothing if the user was deleted.
     func keep(_ record: AppleTokenRecord) async throws
 
     func appleTokens(of userID: String) async throws -> [AppleTokenRecord]
 
-    /// Tokens that were last validated before `time`, those longest ago first. They count as validated at `time + pause`,
-    /// so that no two processes ask of one at the same time, and it is asked of once more if nothing is noted.
+    /// Returns tokens last validated before `time`, the oldest validation first. They count as validated at `time +
+    /// pause`: no two processes validate one at the same time, and it is validated again if no result is stored.
     func claimAppleTokens(
         validatedBefore time: Int64, pause: Int64, now: Int64, limit: Int
     ) async throws -> [AppleTokenRecord]
 
-    /// Notes when a token was validated, with the text as it is or sealed anew; nothing where another token is there by
-    /// now.
+    /// Stores when a token was validated, with the text unchanged or sealed anew; does nothing if the stored token is
+    /// another one by now.
     func replace(_ record: AppleTokenRecord, by text: [UInt8], validatedAt time: Int64) async throws
 
-    /// Removes a token, unless another one is in its place by now.
+    /// Removes a token, unless another one has replaced it.
     func remove(_ record: AppleTokenRecord) async throws
 
-    /// Makes messages of a user's tokens, in one step with their removal.
+    /// Turns a user's tokens into messages and removes them, atomically.
     ///
-    /// - Parameter limit: how many messages may wait.
-    /// - Returns: false where too many wait; then all is as it was.
+    /// - Parameter limit: the maximum number of waiting messages.
+    /// - Returns: false, with nothing changed, if too many are waiting.
     func handOverAppleTokens(
         of userID: String, as message: @escaping AppleTokenHandOver, limit: Int
     ) async throws -> Bool

@@ -1,16 +1,16 @@
 internal import Pipeline
 
-/// A session of a user's as it is kept: a chain of tokens, of which the newest counts.
+/// A stored session of a user: a chain of tokens, the newest of which is valid.
 package struct UserSessionRecord: Sendable, Equatable {
     /// The tokens' `sid`.
     package var id: String
     package var userID: String
     /// The number of the newest token; the first one's is 0.
     package var rotation: Int64
-    /// The newest token, sealed, for whoever asks once more with the one before it.
+    /// The newest token, sealed, for a client that repeats the request with the previous one.
     package var successor: [UInt8]?
-    /// Until when the newest token may be asked for once more although the window for that is over: a process that
-    /// ended may never have given it (``LostAnswers``). 0 where that is not so.
+    /// Until when the newest token may be requested again after its regular window has closed, because a process that
+    /// ended may not have sent it (``RetryWindows``). 0 if it may not.
     package var retryUntil: Int64
     /// When the user proved who they are. Seconds since 1970, as all times here.
     package var authTime: Int64
@@ -20,12 +20,12 @@ package struct UserSessionRecord: Sendable, Equatable {
     package var createdAt: Int64
     /// When the newest token was made.
     package var refreshedAt: Int64
-    /// When the newest token expires, and the one before it.
+    /// When the newest token and the previous one expire.
     package var expiresAt: Int64
     package var previousExpiresAt: Int64
-    /// When the newest token can be refreshed no more.
+    /// When the newest token can no longer be refreshed.
     package var endsAt: Int64
-    /// When the session was ended; nil while it goes on.
+    /// When the session was ended; nil if it is active.
     package var endedAt: Int64?
 
     package init(
@@ -52,13 +52,13 @@ package struct UserSessionRecord: Sendable, Equatable {
     }
 }
 
-/// The effects of a sign-in, in one step: either all of them happen, or nothing.
+/// The effects of a sign-in, applied atomically.
 package struct UserSignIn: Sendable {
-    /// Something that is used once.
+    /// A single-use value.
     package struct Spent: Sendable {
-        /// SHA-256 of it.
+        /// SHA-256 of the value.
         package var digest: [UInt8]
-        /// When it counts no more anyway.
+        /// When the value expires anyway.
         package var endsAt: Int64
 
         package init(digest: [UInt8], endsAt: Int64) {
@@ -67,13 +67,13 @@ package struct UserSignIn: Sendable {
         }
     }
 
-    /// The proof that a sign-in uses up: the identity token, and a nonce that was given out.
+    /// The proof that a sign-in uses up: the identity token, and a nonce that the gateway issued.
     package struct Proof: Sendable {
         /// SHA-256 of the identity token.
         package var digest: [UInt8]
-        /// When the identity token counts no more anyway.
+        /// When the identity token expires anyway.
         package var endsAt: Int64
-        /// A nonce of the gateway's; nil where there is none.
+        /// A nonce that the gateway issued; nil if there is none.
         package var nonce: Spent?
 
         package init(digest: [UInt8], endsAt: Int64, nonce: Spent? = nil) {
@@ -83,15 +83,15 @@ package struct UserSignIn: Sendable {
         }
     }
 
-    /// Nil where nothing is used up.
+    /// Nil if nothing is used up.
     package var proof: Proof?
-    /// As whom a user who is not known yet is made: found by issuer and subject. Of one who is known the role must fit
-    /// (``UserRecord/mayTake(role:)``) and is taken where there was none, and an e-mail address that is given takes the
-    /// place of the one before.
+    /// The user to create if the issuer and subject are unknown. For a known user the role must fit
+    /// (``UserRecord/mayTake(role:)``) and is stored if there was none; a given e-mail address replaces the previous
+    /// one.
     package var user: UserRecord
-    /// Its `userID` is the user's that is found.
+    /// Its `userID` is replaced by that of the user found.
     package var session: UserSessionRecord
-    /// A refresh token of Apple's that came with it, for the user who is found.
+    /// Apple's refresh token from this sign-in, for the user found; nil if there is none.
     package var appleToken: (@Sendable (_ userID: String) -> AppleTokenRecord?)?
 
     package init(
@@ -108,9 +108,9 @@ package struct UserSignIn: Sendable {
 /// The result of a sign-in.
 package enum UserSignInStep: Sendable, Equatable {
     case signedIn(UserRecord, isNew: Bool)
-    /// The identity token was used before.
+    /// The identity token was already used.
     case replayed
-    /// The nonce has come back before.
+    /// The nonce was already used.
     case nonceReused
     /// The user has another role.
     case otherRole(UserRecord)
@@ -119,22 +119,23 @@ package enum UserSignInStep: Sendable, Equatable {
 
 /// The result of advancing a session by one refresh.
 package enum UserSessionStep: Sendable, Equatable {
-    /// The record is the session's now.
+    /// The record is now the session's.
     case taken
-    /// Somebody else took that step before, or the session has ended: as it is; nil where there is none any more.
+    /// Another caller advanced the session first, or it cannot be advanced. The stored session; nil if it is no longer
+    /// stored.
     case overtaken(UserSessionRecord?)
 }
 
-/// A session whose newest token has taken another one's place.
+/// A session whose newest token has replaced another one.
 package struct SupersededSession: Sendable, Equatable {
     package var id: String
-    /// Tokens before this one count no more.
+    /// Tokens before this one are no longer valid.
     package var rotation: Int64
     package var refreshedAt: Int64
-    /// The latest `exp` of theirs. Gateways accept a token for the clock skew longer.
+    /// The latest `exp` of the replaced tokens. Gateways accept a token beyond it by the clock skew.
     package var expiresAt: Int64
 
-    /// For how many seconds after ``expiresAt`` a reading of all includes a session: the longest clock skew, and an hour
+    /// For how many seconds after ``expiresAt`` a full reading includes a session: the longest clock skew, plus an hour
     /// for gateways whose clock is behind.
     package static let grace = 3600 + Issuer.longestSkew
 
@@ -146,10 +147,10 @@ package struct SupersededSession: Sendable, Equatable {
     }
 }
 
-/// Sessions with replaced tokens that a follower has not read yet.
+/// Sessions with replaced tokens that are new to a follower.
 package struct SupersededReading: Sendable {
     package var sessions: [SupersededSession]
-    /// From where to read on.
+    /// The position of the next reading.
     package var position: ChangePosition
 
     package init(sessions: [SupersededSession], position: ChangePosition) {
@@ -158,46 +159,47 @@ package struct SupersededReading: Sendable {
     }
 }
 
-/// Where users' sessions outlast the process. Each operation is one atomic step.
+/// Persistent storage of users' sessions. Each operation is atomic.
 package protocol UserSessionRecords: Sendable {
-    /// A sign-in.
+    /// Performs a sign-in.
     func signIn(_ signIn: UserSignIn) async throws -> UserSignInStep
 
     func session(_ id: String) async throws -> (session: UserSessionRecord, user: UserRecord)?
 
-    /// Takes a session on to this token, if it goes on and has the token before this one. Of the times at which a
-    /// replaced token expires, the record's and those stored, the latest is kept.
+    /// Advances a session to this token, if the session is active and its rotation is lower. The latest time at which a
+    /// replaced token expires is stored, of the record's and the stored ones.
     func advance(to record: UserSessionRecord) async throws -> UserSessionStep
 
-    /// Gives the newest token other times, under the same number, if the session goes on and has come no further since it
-    /// was read.
+    /// Reissues the newest token with new times, under the same number, if the session is active and has not advanced
+    /// since it was read.
     ///
     /// - Parameters:
     ///   - known: the session as it was read.
-    ///   - record: the same session with another successor and other times.
+    ///   - record: the same session with a new successor and new times.
     func renew(_ known: UserSessionRecord, as record: UserSessionRecord) async throws -> UserSessionStep
 
-    /// - Returns: whether it went on until now.
+    /// - Returns: whether this call ended it.
     func end(_ id: String, at now: Int64) async throws -> Bool
 
     /// Ends all of a user's sessions.
     ///
-    /// - Returns: those that went on until now, as they were.
+    /// - Returns: the sessions that this call ended, as they were before.
     func endAll(of userID: String, at now: Int64) async throws -> [UserSessionRecord]
 
-    /// Whether at least so many sessions of a user's that are kept have been ended.
+    /// Whether at least `count` of a user's stored sessions have been ended.
     func hasEnded(atLeast count: Int, of userID: String) async throws -> Bool
 
-    /// All that are kept of a user, oldest first.
+    /// All stored sessions of a user, oldest first.
     func sessions(of userID: String) async throws -> [UserSessionRecord]
 
-    /// Sessions with tokens that anyone has replaced since a position, oldest first; without a position, all whose
-    /// replaced tokens a gateway may still accept (``SupersededSession/grace``), of more than `limit` the longest-lived.
-    /// A position is good for ``LostAnswers/window`` seconds: then a session shows no change any more.
+    /// Sessions with tokens replaced by any process since a position, oldest first. Without a position: all whose
+    /// replaced tokens a gateway may still accept (``SupersededSession/grace``), and of more than `limit` the
+    /// longest-lived. A position is valid for ``RetryWindows/window`` seconds: after that, a session no longer shows a
+    /// change.
     func superseded(since position: ChangePosition?, now: Int64, limit: Int) async throws -> SupersededReading
 
-    /// Forgets sessions that nobody can have a token of, tokens that nobody may ask for any more, and what sign-ins used
-    /// up and counts no more anyway.
+    /// Deletes sessions whose last token has expired, tokens that may no longer be requested, and expired records of
+    /// single use.
     ///
     /// - Parameter now: as in ``SessionRecords/removeEnded(now:)``.
     func removeEnded(now: Int64) async throws

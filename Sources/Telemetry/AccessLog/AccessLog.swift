@@ -1,17 +1,17 @@
 internal import Locking
 internal import Synchronization
 
-/// Writes access records from all event loops, formatted on a thread of its own.
+/// Writes the access records of all event loops. A separate thread formats and writes them.
 ///
 /// Lines are written at most 100 ms after their requests ended, and before ``shutdown(within:)`` returns.
 package final class AccessLog: Sendable {
     private struct Waiting {
         var recorders: [AccessRecorder] = []
-        /// In their order, and before everything that the recorders have.
+        /// Pending changes in their order. They precede all records in the recorders.
         var changes: [Change] = []
     }
 
-    /// Another encoder and output, for what comes after these records.
+    /// A change to another encoder and output, which takes effect after these records.
     private struct Change {
         var records: [AccessRecord] = []
         var encoder: AccessLogEncoder
@@ -26,7 +26,8 @@ package final class AccessLog: Sendable {
         var lines: [UInt8] = []
     }
 
-    /// Lines are handed over in pieces of about this size, so that a burst doesn't hold all of its text at once.
+    /// The approximate size in bytes of the pieces in which lines are written, so that a burst does not hold all of its
+    /// text in memory at once.
     private static let pieceBytes = 64 << 10
 
     private let capacity: Int
@@ -35,8 +36,8 @@ package final class AccessLog: Sendable {
     private let writing: Locked<Writing>
     private let writer = WriterThread(name: "access-log")
 
-    /// `write` gets whole lines, one call at a time, and returns how many of them were lost; it may block. Each
-    /// recorder keeps at most `capacity` records that are not written yet and drops further ones.
+    /// `write` receives complete lines, is never called concurrently, and returns the number of lost lines; it may
+    /// block. Each recorder stores at most `capacity` unwritten records and drops further ones.
     package init(
         _ hashes: UserHashes?, _ format: LogFormat = .json, capacity: Int = 16_384,
         write: @escaping @Sendable ([UInt8]) -> Int
@@ -57,15 +58,15 @@ package final class AccessLog: Sendable {
         return recorder
     }
 
-    /// Records that were not written, because writing had fallen behind or failed.
+    /// The number of records that were not written, because writing fell behind or failed.
     package var lost: Int {
         waiting.withLock { $0.recorders }.reduce(failed.load(ordering: .relaxed)) { $0 + $1.dropped }
     }
 
     /// Replaces the encoder and the output. Records made before are still written with the old ones.
     ///
-    /// Never waits for the writing of anything. Of the records made before, as many as the recorders have room for wait
-    /// to be written; further ones are dropped and counted.
+    /// Never waits for writing. Earlier records stay queued within the recorders' total capacity; further ones are
+    /// dropped and counted.
     package func use(_ hashes: UserHashes?, _ format: LogFormat, write: @escaping @Sendable ([UInt8]) -> Int) {
         waiting.withLock { waiting in
             var change = Change(encoder: AccessLogEncoder(hashes, format), write: write)
@@ -78,17 +79,17 @@ package final class AccessLog: Sendable {
             let dropped = max(0, change.records.count - room)
             change.records.removeLast(dropped)
             failed.add(dropped, ordering: .relaxed)
-            // The one before has nothing to write.
+            // The previous change has nothing to write.
             if change.records.isEmpty, let unused = waiting.changes.popLast() { change.records = unused.records }
             waiting.changes.append(change)
         }
         writer.wake()
     }
 
-    /// Writes what has been recorded until now. It may block: not for event loops.
+    /// Writes all records made so far. It may block: do not call it on an event loop.
     package func flush() { _ = writeWaiting() }
 
-    /// - Returns: whether there was anything to write. Where there was not, a recorder wakes the writer.
+    /// - Returns: whether there was anything to write. If not, the next record wakes the writer.
     private func writeWaiting() -> Bool {
         let recorders = waiting.withLock { $0.recorders }
         return writing.withLock { writing in
@@ -111,7 +112,7 @@ package final class AccessLog: Sendable {
 
     /// Exchanges a recorder's records for an empty array.
     ///
-    /// - Returns: the changes that came before all of them.
+    /// - Returns: the changes that precede all of these records.
     private func take(from recorder: AccessRecorder, _ records: inout [AccessRecord]) -> [Change] {
         waiting.withLock { waiting in
             recorder.exchange(&records)
@@ -127,8 +128,9 @@ package final class AccessLog: Sendable {
         }
     }
 
-    /// Has what is left written, and ends the writer. It may block for up to `limit`, as where nobody reads the output:
-    /// records that are not written by then are dropped and counted. Later ones wait for a ``flush()``.
+    /// Writes the remaining records and stops the writer. It may block for up to `limit`, for example if nobody reads
+    /// the output. Records that are not written by then are dropped and counted. Later ones are kept until a
+    /// ``flush()``.
     package func shutdown(within limit: Duration = .seconds(2)) {
         guard !writer.finish(within: limit) else { return }
         let left = waiting.withLock { waiting in

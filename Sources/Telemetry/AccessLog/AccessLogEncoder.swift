@@ -1,23 +1,23 @@
 internal import Encoding
 internal import Pipeline
 
-/// Writes access records as JSON, one object a line.
+/// Writes access records as JSON, one object per line.
 ///
-/// ``LogName`` has the members. The time is RFC 3339 in UTC with milliseconds, the query has the names of its
-/// parameters without their values, and `subject_hash` is as in the audit log (``UserHashes``). Unknown values
-/// are left out.
+/// ``LogName`` lists the members. The time is RFC 3339 in UTC with milliseconds. The query contains parameter names
+/// without their values, and `subject_hash` is the same as in the audit log (``UserHashes``). Unknown values are
+/// omitted.
 struct AccessLogEncoder: Sendable {
     /// Nil for text.
     private let names: LogNames?
     private let hashes: UserHashes?
     private var clock = TimestampEncoder()
-    /// Callers come with many requests; a hash costs as much as half a line.
+    /// A cache of hashes: callers send many requests, and a hash costs as much as half a line.
     private var subjectHashes: [ExactText: String] = [:]
     private static let maximumSubjectHashes = 4096
-    /// That of the hashes above.
+    /// The key generation of the cached hashes.
     private var generation = 0
 
-    /// - Parameter hashes: nil leaves subjects out.
+    /// - Parameter hashes: nil: subjects are omitted.
     init(_ hashes: UserHashes?, _ format: LogFormat = .json) {
         self.hashes = hashes
         names = format.schema.map { LogNames($0, .access) }
@@ -52,9 +52,9 @@ struct AccessLogEncoder: Sendable {
         if let server = record.server { line.appendTextField("server", server) }
         if record.retries > 0 { line.appendTextField("retries", Int64(record.retries)) }
         if let route = record.route { line.appendTextField("route", route) }
-        if let spoken = record.spoken {
-            line.appendTextField("http_version", spoken.http.text.description)
-            if let version = spoken.tls { line.appendTextField("tls_version", version.text.description) }
+        if let clientProtocol = record.clientProtocol {
+            line.appendTextField("http_version", clientProtocol.http.text.description)
+            if let version = clientProtocol.tls { line.appendTextField("tls_version", version.text.description) }
         }
         if let agent = record.loggedUserAgent { line.appendTextField("user_agent", agent) }
         if let hash = record.subject.flatMap({ hash(ofSubject: $0) }) { line.appendTextField("subject_hash", hash) }
@@ -85,9 +85,9 @@ struct AccessLogEncoder: Sendable {
         if let server = record.server { line.appendField(names[.server], server) }
         if record.retries > 0 { line.appendField(names[.retries], Int64(record.retries)) }
         if let route = record.route { line.appendField(names[.route], route) }
-        if let spoken = record.spoken {
-            line.appendField(names[.httpVersion], plain: spoken.http.text)
-            if let version = spoken.tls { line.appendField(names[.tlsVersion], plain: version.text) }
+        if let clientProtocol = record.clientProtocol {
+            line.appendField(names[.httpVersion], plain: clientProtocol.http.text)
+            if let version = clientProtocol.tls { line.appendField(names[.tlsVersion], plain: version.text) }
         }
         if let agent = record.loggedUserAgent { line.appendField(names[.userAgent], agent) }
         if let hash = record.subject.flatMap({ hash(ofSubject: $0) }) { line.appendField(names[.subjectHash], hash) }
@@ -97,7 +97,7 @@ struct AccessLogEncoder: Sendable {
         line.append(contentsOf: "}\n".utf8)
     }
 
-    /// Path and query in one, as the own schema has them, or each by itself.
+    /// Appends path and query as one member in the gateway's own schema, and as separate members otherwise.
     private func appendTarget(_ record: AccessRecord, _ names: LogNames, to line: inout [UInt8]) {
         line.appendKey(names[.path])
         line.append(UInt8(ascii: "\""))
@@ -118,7 +118,8 @@ struct AccessLogEncoder: Sendable {
 
     private mutating func hash(ofSubject subject: String) -> String? {
         guard let hashes else { return nil }
-        // Other texts that are canonically equivalent are one key, and still different subjects.
+        // Only ASCII texts are cached: canonically equivalent texts could be taken for the same key, although they are
+        // different subjects.
         guard subject.utf8.span.isPlainJSON else { return hashes.hash(ofSubject: subject) }
         let generation = hashes.generation
         if generation != self.generation {

@@ -1,14 +1,14 @@
 internal import Locking
 
-/// Takes one event loop's access records and keeps them until the log's writer comes for them.
+/// Buffers one event loop's access records until the log's writer collects them.
 ///
-/// Recording appends to an array under a lock that only the writer contends for, ten times a second and for the time of
-/// a swap. When the writer falls behind, records are dropped and counted; the event loop never waits.
+/// Recording appends to an array under a lock. Only the writer contends for that lock, ten times a second and for the
+/// duration of a swap. If the writer falls behind, records are dropped and counted; the event loop never waits.
 package final class AccessRecorder: Sendable {
     private struct Buffer {
         var records: [AccessRecord] = []
         var dropped = 0
-        /// Whether the writer found nothing here when it looked last. It may sleep, so the next record wakes it.
+        /// Whether the writer found no records at its last visit. It may sleep then, so the next record wakes it.
         var wasEmpty = true
     }
 
@@ -24,7 +24,7 @@ package final class AccessRecorder: Sendable {
         buffer = Locked(Buffer())
     }
 
-    /// Hands over the record of a request that has ended.
+    /// Adds the record of a request that has ended.
     package func record(_ record: consuming AccessRecord) {
         let record = record
         let isAwaited = buffer.withLock { buffer in
@@ -39,7 +39,7 @@ package final class AccessRecorder: Sendable {
         if isAwaited { wake() }
     }
 
-    /// Exchanges the records for an empty array, whose memory is used for the next ones.
+    /// Exchanges the records for an empty array, whose memory is reused for the next ones.
     func exchange(_ records: inout [AccessRecord]) {
         buffer.withLock { buffer in
             swap(&buffer.records, &records)

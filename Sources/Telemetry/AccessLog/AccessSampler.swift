@@ -1,8 +1,8 @@
 internal import Encoding
 package import Settings
 
-/// Which of the requests that succeed are logged where many of them say nothing, such as health checks: the first of
-/// each so many. Those that fail all are.
+/// Samples successful requests that would fill the log, such as health checks: one in every configured number is
+/// logged, beginning with the first. Failed requests are always logged.
 package struct AccessSampler: Sendable {
     private var routes: [Sample]
     private var paths: [ExactText: Sample]
@@ -11,7 +11,7 @@ package struct AccessSampler: Sendable {
         let every: Int
         var left = 0
 
-        /// Whether the next one is left out.
+        /// Whether the next request is omitted.
         mutating func leavesOut() -> Bool {
             defer { left = left == 0 ? every - 1 : left - 1 }
             return left > 0
@@ -19,14 +19,16 @@ package struct AccessSampler: Sendable {
     }
 
     /// - Parameters:
-    ///   - everyOfRoute: by the route's index one in how many is logged.
-    ///   - everyOfPath: the same by path, without its query; it goes before the route's.
+    ///   - everyOfRoute: for each route, the sampling interval N: one in N requests is logged.
+    ///   - everyOfPath: the same for each path without query. It takes precedence over the route's.
     package init(everyOfRoute: [Int], everyOfPath: [String: Int]) {
         routes = everyOfRoute.map { Sample(every: $0) }
         paths = Dictionary(uniqueKeysWithValues: everyOfPath.map { (ExactText($0), Sample(every: $1)) })
     }
 
-    /// - Parameter target: path and query as they came.
+    /// Returns whether a request is omitted from the log.
+    ///
+    /// - Parameter target: path and query as received.
     package mutating func leavesOut(route: Int?, target: String?, status: Int) -> Bool {
         guard status < 400 else { return false }
         if !paths.isEmpty, let target {
@@ -39,7 +41,7 @@ package struct AccessSampler: Sendable {
 }
 
 extension AccessSampler {
-    /// Nil where every request is logged.
+    /// Nil if every request is logged.
     package init?(_ settings: GatewaySettings, routes: [String]) {
         var everyOfRoute = [Int](repeating: 1, count: routes.count)
         var everyOfPath: [String: Int] = [:]

@@ -1,19 +1,19 @@
 package import Encoding
 
-/// Errors of one kind that follow each other closely: since when they have come, how many, and the last one.
+/// A series of errors from one source in close succession: its start, their number, and the last one.
 package struct ErrorStreak: Sendable, Equatable {
-    /// Seconds since 1970 of the first and of the last error.
+    /// The times of the first and of the last error, in seconds since 1970.
     package fileprivate(set) var since: Int64
     package fileprivate(set) var time: Int64
     package fileprivate(set) var count: Int
     package fileprivate(set) var error: RecordedError
 }
 
-/// The last error of a streak, for people. Its texts are cut.
+/// The last error of a streak as human-readable text. Its texts are truncated.
 package struct RecordedError: Sendable, Equatable {
     package let text: String
     package let requestID: String
-    /// The method and the path, without the values of the query; nil where they are not known.
+    /// The method and the path, without the values of the query; nil if unknown.
     package let request: String?
 
     static let longest = 200
@@ -25,16 +25,16 @@ package struct RecordedError: Sendable, Equatable {
     }
 }
 
-/// A thing that has errors.
+/// A source of errors.
 package enum ErrorSource: Hashable, Sendable {
     case server(upstream: ExactText, server: ExactText)
-    /// Nil: no route was taken.
+    /// Nil: no route matched.
     case route(ExactText?)
-    /// Requests that were refused for a reason, by its code.
+    /// Requests that were refused for a reason, identified by its code.
     case reason(ExactText)
 
-    /// Errors further apart than this, in seconds, belong to two streaks. They are the times that the dashboard looks
-    /// back for a problem.
+    /// The time in seconds after which another error begins a new streak. The dashboard looks back for problems over
+    /// the same times.
     fileprivate var gap: Int64 {
         switch self {
         case .server, .route: 60
@@ -43,7 +43,7 @@ package enum ErrorSource: Hashable, Sendable {
     }
 }
 
-/// The streaks of all sources: a bounded number, of which the longest past goes first.
+/// The streaks of all sources: a bounded number, of which the one with the oldest last error is removed first.
 struct ErrorStreaks {
     private let capacity: Int
     private(set) var streaks: [ErrorSource: ErrorStreak] = [:]
@@ -52,7 +52,8 @@ struct ErrorStreaks {
         self.capacity = capacity
     }
 
-    /// Adds an error. Within one second the first one stands for all: a flood of errors costs a look-up each.
+    /// Adds an error. Only the first error of a second is stored; further ones are just counted, so that a flood of
+    /// errors costs one lookup each.
     ///
     /// - Parameter now: seconds since 1970.
     mutating func add(_ source: ErrorSource, at now: Int64, _ error: () -> RecordedError) {

@@ -2,7 +2,7 @@ internal import Encoding
 internal import Locking
 internal import Pipeline
 
-/// The last requests that were refused, the last audit events and the last errors, for whoever asks what is going on.
+/// The last refused requests, audit events and errors, for the status page.
 package final class RecentEvents: Sendable {
     private let denials = Locked(Ring<AccessRecord>())
     private let audit = Locked(Ring<AuditEvent>())
@@ -10,14 +10,14 @@ package final class RecentEvents: Sendable {
 
     package init() {}
 
-    /// Adds a request that was refused or got a 5xx response. An event loop never waits here: while another one adds,
-    /// or someone reads, a request is left out.
+    /// Adds a request that was refused or got a 5xx response. An event loop never waits here: while another thread adds
+    /// or reads, the request is omitted.
     ///
     /// - Parameters:
-    ///   - error: what went wrong, where more is known of it than the reason.
+    ///   - error: a description of the error; nil if only the reason is known.
     ///   - now: seconds since 1970.
     package func add(_ record: AccessRecord, error: String? = nil, at now: Int64) {
-        // That a client has gone is no refusal.
+        // A client's disconnection is not a refusal.
         guard record.denialReason != Reason.request(.clientDisconnected).code else { return }
         if record.denialReason != nil { _ = denials.withLockIfAvailable { $0.add(record) } }
         func recorded() -> RecordedError {
@@ -31,7 +31,7 @@ package final class RecentEvents: Sendable {
         }
     }
 
-    /// Adds an error of a server, also where another one then responded. As for ``add(_:error:at:)``, nobody waits.
+    /// Adds an error of a server, even if another server then responded. Like ``add(_:error:at:)``, it never waits.
     ///
     /// - Parameter now: seconds since 1970.
     package func serverErred(
@@ -43,17 +43,17 @@ package final class RecentEvents: Sendable {
         }
     }
 
-    /// By what had them.
+    /// The error streaks by their source.
     package var errorStreaks: [ErrorSource: ErrorStreak] { errors.withLock { $0.streaks } }
 
     package func add(_ event: AuditEvent) { audit.withLock { $0.add(event) } }
 
-    /// The newest first.
+    /// The last refused requests, the newest first.
     package var lastDenials: [AccessRecord] { denials.withLock { $0.newestFirst } }
     package var lastAuditEvents: [AuditEvent] { audit.withLock { $0.newestFirst } }
 }
 
-/// The last so many of what is added.
+/// A ring buffer of the last elements.
 struct Ring<Element> {
     private let capacity: Int
     private var elements: [Element] = []

@@ -1,16 +1,16 @@
 internal import Encoding
 
-/// A request's target as it may be logged: the path, and the names of the query's parameters without their values.
+/// Redaction of a request's target for logs: the path, and the names of the query's parameters without their values.
 /// `/a?b=1&c=2` becomes `/a?b=&c=`.
 ///
 /// A parameter without `=` may be a value itself, such as a one-time code, and becomes `*`, as does an overlong name.
 /// An overlong target ends with `…`.
 enum RedactedTarget {
-    /// Longer names are more likely a misplaced token than a name.
+    /// A longer name is more likely a misplaced token.
     private static let maximumNameLength = 64
     private static let maximumLength = 2048
 
-    /// Redacts the target that begins at `start` and goes to the end of `bytes`. The result is never longer than the
+    /// Redacts the target from `start` to the end of `bytes`. The result of the query is never longer than the
     /// original, so it is written in place.
     static func redact(_ bytes: inout [UInt8], from start: Int) {
         if let query = bytes[start...].firstIndex(of: UInt8(ascii: "?")) {

@@ -1,6 +1,6 @@
 package import Logging
 
-/// A line of the gateway's own log.
+/// A record of the application log.
 package struct ApplicationRecord: Sendable {
     /// Milliseconds since 1970.
     package var time: Int64
@@ -16,7 +16,7 @@ package struct ApplicationRecord: Sendable {
     }
 }
 
-/// The gateway's own log, which any thread writes to without waiting.
+/// The application log. Any thread can write to it without waiting.
 typealias ApplicationLog = QueuedLog<ApplicationEncoder>
 
 extension QueuedLog where Encoder == ApplicationEncoder {
@@ -25,10 +25,10 @@ extension QueuedLog where Encoder == ApplicationEncoder {
     }
 }
 
-/// Writes lines of the gateway's own log, as JSON with `time`, `type`, `level`, `message` and then the metadata by their
-/// names, or for people.
+/// Writes lines of the application log: as JSON with `time`, `type`, `level`, `message` and then the metadata by name,
+/// or as text for people.
 ///
-/// Metadata and messages may contain text from outside. It is escaped, so that it can neither begin a line nor control
+/// Metadata and messages may contain untrusted text. It is escaped, so that it can neither begin a new line nor control
 /// a terminal.
 package struct ApplicationEncoder: LineEncoder {
     /// Nil for text.
@@ -36,7 +36,7 @@ package struct ApplicationEncoder: LineEncoder {
     private let hasColours: Bool
     private var clock = TimestampEncoder()
 
-    /// - Parameter hasColours: whether a text's level stands out, for a terminal.
+    /// - Parameter hasColours: whether the level is coloured in text, for a terminal.
     package init(_ format: LogFormat = .json, hasColours: Bool = false) {
         names = format.schema.map { LogNames($0, .application) }
         self.hasColours = hasColours
@@ -65,7 +65,7 @@ package struct ApplicationEncoder: LineEncoder {
         }
     }
 
-    /// With the colour of its urgency (ECMA-48 §8.3.117); what is as it should be has none.
+    /// The level with the colour of its urgency (ECMA-48 §8.3.117). `info` has no colour.
     private func text(of level: Logger.Level) -> String {
         let colour: String? =
             switch level {
@@ -82,7 +82,7 @@ package struct ApplicationEncoder: LineEncoder {
 }
 
 extension [UInt8] {
-    /// Numbers as numbers, everything else as text.
+    /// Appends integers as JSON numbers, and everything else as strings.
     fileprivate mutating func append(_ value: Logger.MetadataValue) {
         if case .stringConvertible(let number) = value, let number = number as? any BinaryInteger {
             append(contentsOf: String(number).utf8)

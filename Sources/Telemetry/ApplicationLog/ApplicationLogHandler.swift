@@ -1,7 +1,7 @@
 internal import Glibc
 internal import Logging
 
-/// Hands what loggers say to an ``ApplicationLog``.
+/// Passes the records of loggers to an ``ApplicationLog``.
 struct ApplicationLogHandler: LogHandler {
     private let log: ApplicationLog
     private let level: SharedLogLevel

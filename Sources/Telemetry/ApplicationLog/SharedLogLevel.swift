@@ -1,7 +1,7 @@
 internal import Logging
 internal import Synchronization
 
-/// The least level that is logged, which can be changed under loggers that are in use.
+/// The minimum level that is logged. It can be changed while loggers are in use.
 final class SharedLogLevel: Sendable {
     private let level: Atomic<Int>
 

@@ -1,9 +1,9 @@
 internal import Pipeline
 
-/// Writes audit events as JSON, one object a line.
+/// Writes audit events as JSON, one object per line.
 ///
-/// ``LogName`` has the members. The time is RFC 3339 in UTC with milliseconds; ``UserHashes`` has the hashes. Unknown
-/// values are left out. Text that a client has chosen is escaped: no line breaks, no control characters.
+/// ``LogName`` lists the members. The time is RFC 3339 in UTC with milliseconds; ``UserHashes`` computes the hashes.
+/// Unknown values are omitted. Text chosen by clients is escaped: no line breaks, no control characters.
 package struct AuditEncoder: LineEncoder {
     private let hashes: UserHashes
     /// Nil for text.
@@ -15,7 +15,7 @@ package struct AuditEncoder: LineEncoder {
         names = format.schema.map { LogNames($0, .audit) }
     }
 
-    /// Appends the event as one JSON object or text, without a newline behind it.
+    /// Appends the event as one JSON object or as text, without a newline.
     package mutating func encode(_ event: AuditEvent, into line: inout [UInt8]) {
         if let names { encodeJSON(event, names, into: &line) } else { encodeText(event, into: &line) }
     }

@@ -1,8 +1,8 @@
 package import Pipeline
 
-/// Something that happened to an account or was tried on one, or an operator's change: a line of the audit log.
+/// A change or an attempted change of an account, or an operator's change: a line of the audit log.
 package struct AuditEvent: Sendable, Equatable {
-    /// A client's device, by its own word.
+    /// A client's device, as the client reports it.
     package struct Device: Sendable, Equatable {
         package var id: String?
         package var platform: String?
@@ -19,26 +19,26 @@ package struct AuditEvent: Sendable, Equatable {
     /// Milliseconds since 1970.
     package var time: Int64
     package var requestID: String
-    /// The user's `sub`, where it is known; only a keyed hash of it is written.
+    /// The user's `sub`; nil if unknown. Only a keyed hash of it is written.
     package var subject: String?
-    /// The account's name as the client gave it; only a keyed hash of it is written.
+    /// The account's name as the client sent it. Only a keyed hash of it is written.
     package var account: String?
     package var device: Device?
-    /// The client's address as the gateway trusts it.
+    /// The client's address: the connection's peer, or the address that a trusted proxy reports.
     package var address: String
-    /// Product and version of the app.
+    /// The product and version of the app.
     package var application: String
-    /// Which call it was.
+    /// The name of the call.
     package var operation: String
-    /// Of an operator's call, the name of the token in the settings.
+    /// The name of the operator's token in the settings; nil if the call is not an operator's.
     package var operatorName: String?
-    /// The change that an operator made; no secret.
+    /// A description of an operator's change, without secrets.
     package var change: String?
-    /// Apple's guess whether there is a person behind the account: `unsupported`, `unknown` or `likely_real`.
+    /// Apple's estimate of whether the account belongs to a real person: `unsupported`, `unknown` or `likely_real`.
     package var realUserStatus: String?
-    /// Why it did not succeed, from a closed list; nil when it did.
+    /// The reason for the failure, from a closed list; nil if the call succeeded.
     package var reason: String?
-    /// The request's; nil where no spans are made.
+    /// The trace of the request; nil if tracing is off.
     package var trace: TraceIDs?
 
     package init(

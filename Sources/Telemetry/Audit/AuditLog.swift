@@ -1,4 +1,4 @@
-/// Writes audit events from anywhere.
+/// The audit log. Any thread can write to it without waiting.
 package typealias AuditLog = QueuedLog<AuditEncoder>
 
 extension QueuedLog where Encoder == AuditEncoder {

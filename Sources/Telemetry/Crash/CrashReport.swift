@@ -1,13 +1,13 @@
 internal import Encoding
 internal import Glibc
 
-/// A last line on standard error when a signal ends the process: the signal, and the work that was under way.
+/// Writes a last line to standard error when a signal ends the process: the signal, and the work in progress.
 ///
 ///     {"time":"2026-01-31T23:59:59.123Z","type":"application","level":"critical","message":"crashed",
 ///      "signal":"SIGILL","under_way":["outbox delivery audit_webhook"]}
 ///
-/// The handler allocates nothing and takes no lock (signal-safety(7)). The signal then has the effect that it had
-/// before, so that the exit status, a core dump and a debugger's view stay as they are.
+/// The handler allocates nothing and takes no lock (signal-safety(7)). Afterwards the signal has its original effect,
+/// so exit status, core dumps and debuggers work as usual.
 enum CrashReport {
     private static let signals: [(number: CInt, name: StaticString)] = [
         (SIGILL, "SIGILL"), (SIGTRAP, "SIGTRAP"), (SIGSEGV, "SIGSEGV"), (SIGBUS, "SIGBUS"), (SIGABRT, "SIGABRT"),
@@ -15,13 +15,13 @@ enum CrashReport {
     ]
     private static let lineLimit = 64 << 10
 
-    /// The handler's memory, allocated before there is a signal.
+    /// The handler's memory, allocated in advance.
     @unsafe
     private struct Prepared {
         var line: UnsafeMutableRawBufferPointer
         var isText: Bool
         var texts: CrashTexts
-        /// By the signal's number.
+        /// The earlier actions, indexed by signal number.
         var earlier: UnsafeMutablePointer<sigaction>
     }
 
@@ -30,9 +30,9 @@ enum CrashReport {
 
     /// Reports crashes from now on. Call it once.
     ///
-    /// - Parameter format: that of the gateway's own log.
+    /// - Parameter format: the format of the application log.
     static func install(_ format: LogFormat) {
-        unsafe WorkUnderWay.forEach { _ in }
+        unsafe WorkInProgress.forEach { _ in }
         let earlier = UnsafeMutablePointer<sigaction>.allocate(capacity: 65)
         unsafe earlier.initialize(repeating: sigaction(), count: 65)
         unsafe prepared = Prepared(
@@ -41,14 +41,14 @@ enum CrashReport {
         for signal in signals {
             var action = sigaction()
             unsafe action.__sigaction_handler.sa_handler = { CrashReport.handle($0) }
-            // An overflown stack is reported where the thread has another one for signals.
+            // A stack overflow is reported if the thread has an alternate signal stack.
             action.sa_flags = SA_ONSTACK
             unsafe sigaction(signal.number, &action, earlier + Int(signal.number))
         }
     }
 
-    /// The signal is blocked while this runs. When it is raised again, it arrives as the handler returns, and has its
-    /// earlier effect.
+    /// The signal is blocked while the handler runs. The raised signal is delivered when the handler returns, and has
+    /// its earlier effect.
     private static func handle(_ number: CInt) {
         guard let prepared = unsafe prepared else { return }
         unsafe sigaction(number, prepared.earlier + Int(number), nil)
@@ -68,7 +68,7 @@ enum CrashReport {
         for signal in signals where signal.number == number { unsafe line.append(signal.name) }
         unsafe line.append(texts.underWay)
         var isFirst = true
-        unsafe WorkUnderWay.forEach { description in
+        unsafe WorkInProgress.forEach { description in
             if !isFirst { unsafe line.append(isText ? "; " : ",") }
             isFirst = false
             if !isText { unsafe line.append("\"") }
@@ -79,7 +79,7 @@ enum CrashReport {
     }
 }
 
-/// The constant parts of the line, chosen before there is a signal.
+/// The constant parts of the line, chosen in advance.
 private struct CrashTexts {
     let begin: StaticString
     let signal: StaticString
@@ -111,7 +111,7 @@ private struct CrashTexts {
     }
 }
 
-/// A line in memory that was allocated before; what has no room is left out.
+/// A line in preallocated memory. Text beyond its capacity is dropped.
 @unsafe
 private struct CrashLine {
     private let room: UnsafeMutableRawBufferPointer
@@ -129,7 +129,7 @@ private struct CrashLine {
         for index in 0..<bytes.count { unsafe append(bytes[index]) }
     }
 
-    /// As ``TimestampEncoder`` writes it, without memory of its own.
+    /// Appends the time in the format of ``TimestampEncoder``, without allocating.
     mutating func append(_ time: timespec) {
         let date = CivilTime(secondsSince1970: Int64(time.tv_sec))
         unsafe append(date.year, width: 4, then: "-")
@@ -156,11 +156,11 @@ private struct CrashLine {
         unsafe count += 1
     }
 
-    /// Writes the line, or as much of it as goes within a second: a pipe or socket that nobody reads must not keep a
-    /// process that has crashed from its end, and so from its next start.
+    /// Writes the line, or the part of it that can be written within about a second. A pipe or socket that nobody reads
+    /// must not delay the end of a crashed process, and therefore its restart.
     ///
-    /// The descriptor's own flags stay: it is shared with others. A pipe that is ready for writing (poll(2)) takes
-    /// `PIPE_BUF` bytes at once (pipe(7)); a socket is asked not to block.
+    /// The descriptor's flags are not changed, because other processes share it. A pipe that is ready for writing
+    /// (poll(2)) accepts `PIPE_BUF` bytes at once (pipe(7)); a socket is written to with `MSG_DONTWAIT`.
     func write(to descriptor: CInt) {
         var (written, polls) = (0, 10)
         while unsafe written < count {

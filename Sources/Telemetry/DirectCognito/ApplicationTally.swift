@@ -1,16 +1,16 @@
 internal import Locking
 
-/// Which app versions still call Cognito itself: a count for each, of a bounded number of them.
+/// Counts the direct Cognito calls of each app version, for a bounded number of versions.
 ///
-/// Clients choose what they call themselves. So when there is no room, the one with the fewest calls, longest not seen,
-/// makes way for a new one: a flood of made-up names takes the place of made-up names, not of an app in use.
+/// Clients choose their names. When the table is full, the entry with the fewest calls, and among these the one unseen
+/// for longest, is replaced. A flood of made-up names therefore replaces made-up names, not an app in use.
 package final class ApplicationTally: Sendable {
     /// The counts of one app version.
     package struct Entry: Sendable, Equatable {
-        /// Product and version, as ``DirectCognitoCall`` bounds them.
+        /// The product and version, in the bounded form of ``DirectCognitoCall/application``.
         package var application: String
         package var calls: Int64
-        /// Those of them that were refused before Cognito was asked.
+        /// The calls that were refused before they reached Cognito.
         package var refused: Int64
         /// Seconds since 1970.
         package var lastSeen: Int64
@@ -25,12 +25,12 @@ package final class ApplicationTally: Sendable {
 
     private struct State {
         var entries: [String: Entry] = [:]
-        /// The calls of those that made way.
+        /// The calls of replaced entries.
         var others: Int64 = 0
-        /// Of each entry, and of those that made way, by operation.
+        /// The calls by operation: of each entry, and of replaced entries.
         var operations: [String: [String: Int64]] = [:]
         var otherOperations: [String: Int64] = [:]
-        /// The names that were ever given out to be labels.
+        /// The names that have been used as labels.
         var labels: Set<String> = []
 
         mutating func makeRoom() {
@@ -48,8 +48,8 @@ package final class ApplicationTally: Sendable {
     private let state = Locked(State())
 
     /// - Parameters:
-    ///   - labelCapacity: how many names there are as labels, through all of the process's life.
-    ///   - operations: the closed list; others count as `other`.
+    ///   - labelCapacity: the maximum number of names used as labels during the process's lifetime.
+    ///   - operations: the known operations; others count as `other`.
     package init(
         capacity: Int = 100, labelCapacity: Int = 200,
         operations: some Sequence<String> = MetricsLabels.cognitoClientOperations
@@ -72,8 +72,9 @@ package final class ApplicationTally: Sendable {
         }
     }
 
-    /// For metrics, whose labels stay where they were once given: names beyond ``labelCapacity`` are among `(others)`
-    /// from the first time on, so that its numbers never go down. An app that made way and calls again begins anew.
+    /// The counts for metrics. A label that was once used stays in use. Names beyond `labelCapacity` are part of
+    /// `(others)` from the beginning, so that its counts never decrease. An app that was replaced and calls again
+    /// starts from zero.
     package var calls: [Calls] {
         state.withLock { state in
             var others = state.otherOperations
@@ -94,7 +95,7 @@ package final class ApplicationTally: Sendable {
         }
     }
 
-    /// Those with the most calls first, and the calls of all that made way.
+    /// The entries with the most calls first, and the calls of all replaced entries.
     package var snapshot: (entries: [Entry], others: Int64) {
         let state = state.withLock { $0 }
         let sorted = state.entries.values.sorted {

@@ -2,16 +2,15 @@ internal import Clocks
 package import Encoding
 internal import Locking
 
-/// The last hour of a gateway's most telling figures, so that a page that is opened in the middle of an outage shows how
-/// it began.
+/// The last hour of the gateway's key metrics, so that a dashboard opened during an outage shows how it began.
 ///
-/// One point every quarter of a minute, 240 of them, each of 16 numbers of four bytes: 15 KiB of numbers, and about as
-/// much for the arrays that hold them. Nothing is written to disk.
+/// One point every 15 seconds, 240 points, each with 16 numbers of four bytes: 15 KiB of numbers, and about the same
+/// for the arrays that contain them. Nothing is written to disk.
 package final class MetricsHistory: Sendable {
     package static let interval = Duration.seconds(15)
     package static let capacity = 240
 
-    /// The figures, by the names they have in ``document(now:)``.
+    /// The series, by their names in ``document(now:)``.
     enum Series: String, CaseIterable {
         case requests = "requests_per_second"
         case clientErrors = "client_errors_per_second"
@@ -34,7 +33,7 @@ package final class MetricsHistory: Sendable {
     private struct Point {
         /// Seconds since 1970.
         var time: Int64
-        /// In the order of ``Series``; NaN for what is not known.
+        /// The values in the order of ``Series``; NaN if unknown.
         var values: [Float]
     }
 
@@ -50,7 +49,7 @@ package final class MetricsHistory: Sendable {
         totals = { metrics.totals }
     }
 
-    /// Takes a point after each interval, until cancelled.
+    /// Records a point after each interval, until cancelled.
     package func run() async {
         take(at: .now, time: WallClock.seconds())
         while !Task.isCancelled {
@@ -63,7 +62,7 @@ package final class MetricsHistory: Sendable {
         }
     }
 
-    /// Takes the point of this moment: what has happened since the one before.
+    /// Records a point with the changes since the previous one.
     ///
     /// - Parameter time: the same moment in seconds since 1970.
     func take(at now: ContinuousClock.Instant, time: Int64) {
@@ -83,7 +82,7 @@ package final class MetricsHistory: Sendable {
         }
     }
 
-    /// Nil where nothing is known, such as the latency of a time without requests.
+    /// The value of a series for one interval; nil if unknown, such as a latency without requests.
     private static func value(
         _ series: Series, from before: MetricsTotals, to now: MetricsTotals, seconds: Double
     ) -> Double? {
@@ -114,8 +113,8 @@ package final class MetricsHistory: Sendable {
         }
     }
 
-    /// `{"now", "interval_seconds", "times": [seconds since 1970 …], "series": {name: [number or null …]}}`, the oldest
-    /// point first. Each number is of the interval that ends at its time.
+    /// Returns `{"now", "interval_seconds", "times": [seconds since 1970 …], "series": {name: [number or null …]}}`,
+    /// the oldest point first. Each number covers the interval that ends at its time.
     ///
     /// - Parameter now: seconds since 1970.
     package func document(now: Int64) -> JSONObject {
@@ -132,7 +131,7 @@ package final class MetricsHistory: Sendable {
     }
 
     private static func json(_ value: Float) -> JSON {
-        // The shortest text that is this number, without the digits that it has as a Double.
+        // The shortest text of the Float, instead of the longer digits of its Double value.
         Double(value.description).flatMap { JSONNumber($0) }.map { .number($0) } ?? .null
     }
 }

@@ -1,17 +1,17 @@
-/// The counts of a gateway at one moment that its history is made of: all since the start but the last four, which are
-/// of that moment.
+/// The metrics from which the history is computed: totals since the start, except memory, descriptors, requests in
+/// flight and connections, which are current values.
 package struct MetricsTotals: Sendable, Equatable {
     package var requests: Int64 = 0
-    /// Responses of these classes.
+    /// The numbers of responses with status 4xx and 5xx.
     package var clientErrors: Int64 = 0
     package var serverErrors: Int64 = 0
-    /// Durations over all routes, as a row of ``DurationHistogram`` without its sum.
+    /// The durations of all routes, as a row of ``DurationHistogram`` without its sum.
     package var requestDurations: [Int64] = []
     package var gatewayDurations: [Int64] = []
     package var upstreamDurations: [Int64] = []
     package var signIns: Int64 = 0
     package var signInsRefused: Int64 = 0
-    /// Microseconds; nil where the system does not say.
+    /// The CPU time in microseconds; nil if the system does not report it.
     package var cpuTime: Int64?
     package var residentBytes: Int64?
     package var openDescriptors: Int64?
@@ -21,7 +21,7 @@ package struct MetricsTotals: Sendable, Equatable {
 
 /// A row of durations, without its sum.
 enum DurationRow {
-    /// The row of all routes together.
+    /// Returns the sum of the rows of all routes.
     static func total(of counts: [Int64]) -> [Int64] {
         let width = DurationHistogram.width
         return (0..<width - 1).map { place in
@@ -29,8 +29,8 @@ enum DurationRow {
         }
     }
 
-    /// The seconds that a share of the durations are within, evenly spread within a bucket, as Prometheus reads a
-    /// histogram. Of the lowest and of the highest bucket no more than their limit is known. Nil without durations.
+    /// Returns a quantile in seconds, interpolated linearly within a bucket, as Prometheus evaluates a histogram. In
+    /// the lowest bucket and above the highest limit, it is that limit. Nil if there are no durations.
     static func quantile(_ share: Double, of counts: [Int64]) -> Double? {
         let all = counts.reduce(0, +)
         guard all > 0 else { return nil }

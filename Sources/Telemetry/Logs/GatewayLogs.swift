@@ -3,8 +3,8 @@ package import Logging
 package import Settings
 package import SettingsReader
 
-/// Where a log goes, and in which form.
-package struct LogPlace: Sendable {
+/// The output and the format of a log.
+package struct LogSink: Sendable {
     let output: LogOutput
     package let format: LogFormat
 
@@ -12,28 +12,29 @@ package struct LogPlace: Sendable {
 
     var applicationEncoder: ApplicationEncoder { ApplicationEncoder(format, hasColours: hasColours) }
 
-    /// No colours for who wants none (`NO_COLOR`, no-color.org), for terminals that have none, and for pipes and files.
+    /// Whether text is coloured: only on terminals that support it, and not if the user disables colours (`NO_COLOR`,
+    /// no-color.org).
     private var hasColours: Bool {
         let environment = ProcessInfo.processInfo.environment
         return output.isTerminal && environment["TERM"] != "dumb" && environment["NO_COLOR"]?.isEmpty != false
     }
 }
 
-/// Where the logs of one reading of the settings go.
-package struct LogPlaces: Sendable {
-    let application: LogPlace
-    package let access: LogPlace
-    package let audit: LogPlace
+/// The outputs of all logs for one reading of the settings.
+package struct LogSinks: Sendable {
+    let application: LogSink
+    package let access: LogSink
+    package let audit: LogSink
 }
 
-/// The logs of a gateway: its own lines, and the files that all of its logs are written to.
+/// The logs of a gateway: its application log, and the files that all logs are written to.
 package final class GatewayLogs: Sendable {
     private let level: SharedLogLevel
     private let outputs: LogOutputs
     private let application: ApplicationLog
     private let format: LogFormat
 
-    /// - Throws: ``SettingsErrors`` that name the file which cannot be written to.
+    /// - Throws: ``SettingsErrors`` with the file that cannot be written to.
     package init(_ settings: GatewaySettings) throws(SettingsErrors) {
         level = SharedLogLevel(Logger.Level(settings.logging.level))
         outputs = LogOutputs()
@@ -48,56 +49,56 @@ package final class GatewayLogs: Sendable {
         }
     }
 
-    /// Has a crash leave a line on standard error, in the form of its own log. Call it once, at the start.
+    /// Makes a crash write a line to standard error, in the format of the application log. Call it once, at the start.
     package func reportCrashes() { CrashReport.install(format) }
 
-    /// Lines of its own that were not written.
+    /// The number of application log lines that were not written.
     package var lost: Int { application.lost }
 
-    /// Opens what `settings` name, without writing to it.
+    /// Opens the outputs that `settings` name, without writing to them.
     ///
-    /// - Throws: ``SettingsErrors`` that name the file which cannot be written to.
-    package func places(_ settings: GatewaySettings) throws(SettingsErrors) -> LogPlaces {
+    /// - Throws: ``SettingsErrors`` with the file that cannot be written to.
+    package func places(_ settings: GatewaySettings) throws(SettingsErrors) -> LogSinks {
         let logging = settings.logging
         let audit: LogDestinationSetting =
             if case .file(let path) = settings.audit.log { .file(path) } else { .standardOutput }
-        return LogPlaces(
+        return LogSinks(
             application: try Self.place(logging.destination, "logging.file", settings, in: outputs),
             access: try Self.place(logging.accessDestination, "logging.access_log_file", settings, in: outputs),
             audit: try Self.place(audit, "audit.log", settings, in: outputs, isPrivate: true))
     }
 
-    /// The least level of its own lines, until ``resetLevel(_:)``.
+    /// The minimum level of the application log, until ``resetLevel(_:)``.
     package var leastLevel: Logger.Level {
         get { level.value }
         set { level.value = newValue }
     }
 
-    /// The settings' level takes the place of one that an operator has set.
+    /// Replaces a level that an operator has set by the settings' level.
     package func resetLevel(_ settings: LoggingSettings) { level.value = Logger.Level(settings.level) }
 
-    /// The places of other settings take over.
-    package func adopt(_ places: LogPlaces) {
+    /// Switches the application log to the outputs of new settings.
+    package func adopt(_ places: LogSinks) {
         application.use(places.application.applicationEncoder, write: places.application.write)
     }
 
-    /// Opens all files anew.
+    /// Reopens all files.
     ///
-    /// - Returns: what stands against it; these files are written on as they are.
+    /// - Returns: an error for each file that cannot be reopened; it is still written to through its old descriptor.
     package func reopen() -> [LogError] { outputs.reopen() }
 
-    /// Writes what is left to write.
+    /// Writes the remaining lines and stops the application log.
     package func close() { application.shutdown() }
 
     private static func place(
         _ destination: LogDestinationSetting, _ key: String, _ settings: GatewaySettings, in outputs: LogOutputs,
         isPrivate: Bool = false
-    ) throws(SettingsErrors) -> LogPlace {
+    ) throws(SettingsErrors) -> LogSink {
         do throws(LogError) {
             let output = try outputs.output(for: LogDestination(destination), isPrivate: isPrivate)
             let format = settings.logging.format
             let isText = format == .text || (format == .auto && output.isTerminal)
-            return LogPlace(output: output, format: isText ? .text : LogFormat(settings.logging.schema))
+            return LogSink(output: output, format: isText ? .text : LogFormat(settings.logging.schema))
         } catch {
             throw SettingsErrors(errors: [settings.error(of: key, "\(error)")])
         }

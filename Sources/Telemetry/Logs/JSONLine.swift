@@ -1,10 +1,10 @@
 internal import Encoding
 
-/// Writing of JSON straight into bytes. The output is safe for a terminal as well: control characters, including the C1
+/// Encoding of JSON directly into bytes. The output is also safe for terminals: control characters, including the C1
 /// set, and characters that change the direction of text are escaped.
 ///
-/// A busy gateway writes a line for each request. Therefore a field is written in one piece, into room that is asked
-/// for once, where its text needs no escaping; nearly none does.
+/// A busy gateway writes a line for each request. A field whose text needs no escaping, as nearly always, is therefore
+/// written at once, after a single capacity check.
 extension [UInt8] {
     /// Appends `,"key":"value"`. `key` needs no escaping.
     mutating func appendField(_ key: StaticString, _ value: String) {
@@ -52,15 +52,14 @@ extension [UInt8] {
         append(UInt8(ascii: "\""))
     }
 
-    /// Appends text without quotes around it, in which quotes stay as they are.
+    /// Appends text without surrounding quotes. Quotes in it are not escaped.
     mutating func appendEscaped(_ value: String) {
         for scalar in value.unicodeScalars {
             if scalar == "\"" { append(UInt8(ascii: "\"")) } else { appendEscaped(scalar) }
         }
     }
 
-    /// Makes what stands from `start` to the end the inside of a JSON string (RFC 8259, section 7). Bytes that are not
-    /// UTF-8 become U+FFFD.
+    /// Escapes the bytes from `start` to the end for a JSON string (RFC 8259, section 7). Invalid UTF-8 becomes U+FFFD.
     mutating func escape(from start: Int) {
         guard !span.extracting(droppingFirst: start).isPlainJSON else { return }
         let text = String(decoding: self[start...], as: UTF8.self)
@@ -88,9 +87,10 @@ extension [UInt8] {
 }
 
 extension OutputSpan<UInt8> {
-    /// Appends `,"key":`, which takes four bytes more than the key.
+    /// Appends `,"key":`, which is four bytes longer than the key.
     fileprivate mutating func appendKey(_ key: StaticString) {
-        // Bytes by themselves: 600 instructions less for the line of a request than with calls that copy two of them.
+        // Single bytes are appended one by one: 600 instructions fewer per request line than with calls that copy two
+        // bytes.
         append(UInt8(ascii: ","))
         append(UInt8(ascii: "\""))
         append(key)
@@ -98,11 +98,11 @@ extension OutputSpan<UInt8> {
         append(UInt8(ascii: ":"))
     }
 
-    /// The most bytes that a number takes.
+    /// The maximum number of bytes of a number.
     fileprivate static var decimalRoom: Int { 20 }
 
     fileprivate mutating func append(decimal number: Int64) {
-        // The last digit first: a division by ten is a multiplication to the processor, one by another number is not.
+        // The last digit first: the processor divides by the constant ten with a multiplication, but not by a variable.
         var digits = [20 of UInt8](repeating: UInt8(ascii: "-"))
         var (start, rest) = (20, number.magnitude)
         repeat {
@@ -115,7 +115,7 @@ extension OutputSpan<UInt8> {
 }
 
 extension Swift.Span<UInt8> {
-    /// Whether all bytes are; eight at a time, of which the last eight overlap those before.
+    /// Whether all bytes are plain JSON. Checks eight bytes at a time; the last eight may overlap the previous ones.
     var isPlainJSON: Bool {
         guard count >= 8 else {
             for index in 0..<count where !self[index].isPlainJSON { return false }
@@ -132,10 +132,10 @@ extension Swift.Span<UInt8> {
 }
 
 extension UInt64 {
-    /// Whether each of the eight bytes is.
+    /// Whether each of the eight bytes is plain JSON.
     fileprivate var isPlainJSON: Bool {
         let ones: UInt64 = 0x0101_0101_0101_0101
-        // The top bit of the lowest byte that is zero, and perhaps of others above it.
+        // Sets the top bit of the lowest zero byte, and possibly of bytes above it.
         func zeros(_ word: UInt64) -> UInt64 { (word &- ones) & ~word }
         let controls = (self &- 0x20 * ones) & ~self
         let escaped = zeros(self ^ 0x22 * ones) | zeros(self ^ 0x5C * ones) | zeros(self ^ 0x7F * ones)
@@ -144,7 +144,7 @@ extension UInt64 {
 }
 
 extension UInt8 {
-    /// Visible ASCII and space, except what JSON escapes.
+    /// Whether the byte is visible ASCII or a space, and needs no escaping in JSON.
     var isPlainJSON: Bool {
         (0x20...0x7E).contains(self) && self != UInt8(ascii: "\"") && self != UInt8(ascii: "\\")
     }

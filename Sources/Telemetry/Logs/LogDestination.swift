@@ -1,4 +1,4 @@
-/// Where lines of a log go.
+/// The destination of a log.
 enum LogDestination: Hashable, Sendable {
     case standardOutput
     case standardError
@@ -6,13 +6,13 @@ enum LogDestination: Hashable, Sendable {
     case file(String)
 }
 
-/// How lines of a log are written.
+/// The format of a log's lines.
 package enum LogFormat: Sendable, Equatable {
-    /// One JSON object a line, with names of the gateway's own schema.
+    /// One JSON object per line, with the names of the gateway's own schema.
     case json
-    /// One JSON object a line, with names of another one.
+    /// One JSON object per line, with the names of another schema.
     case otherJSON(LogSchema)
-    /// For people: the time, what happened, and `name=value` for the rest.
+    /// Text for people: the time, the message, and `name=value` for the rest.
     case text
 
     /// Nil for text.
@@ -25,7 +25,7 @@ package enum LogFormat: Sendable, Equatable {
     }
 }
 
-/// Why a file cannot be written to, in an operator's words.
+/// The reason why a file cannot be written to, as human-readable text.
 package struct LogError: Error, Equatable, CustomStringConvertible {
     package let description: String
 }

@@ -4,7 +4,7 @@ internal import Pipeline
 
 /// The names of the fields in the lines of the access log and of the audit log, in their order.
 ///
-/// They are read from a line that has every field, so that the list is the encoders' own.
+/// They are taken from an encoded line with every field, so that the list always matches the encoders.
 package enum LogFields {
     private static let hashes = UserHashes(key: Secret("no user's"))
     private static let trace = TraceIDs(traceID: 1, spanID: 1)
@@ -25,7 +25,8 @@ package enum LogFields {
         time: 0, requestID: "1", clientAddress: "192.0.2.1", method: "GET", target: "/", status: 200, bytesSent: 1,
         duration: 1, upstreamDuration: 1, server: "http://192.0.2.2", retries: 1, route: "api", subject: "user",
         denialReason: Reason.request(.noRoute).code, decisionFor: "nginx", trace: trace, host: "api.example.com",
-        userAgent: "App/1.0", spoken: ClientProtocol(http: .http2, tls: .tls13), bytesReceived: 1, upstreamStatus: 200)
+        userAgent: "App/1.0", clientProtocol: ClientProtocol(http: .http2, tls: .tls13), bytesReceived: 1,
+        upstreamStatus: 200)
 
     static let completeEvent = AuditEvent(
         .signInFailed, time: 0, requestID: "1", subject: "user", account: "user@example.com",

@@ -1,25 +1,26 @@
 internal import Glibc
 internal import Locking
 
-/// A file or standard stream that several logs write whole lines to.
+/// A file or standard stream to which several logs write complete lines.
 ///
-/// A file that was moved away or deleted is made anew, at ``reopen()`` and at the latest a second after it is written
-/// to again: whoever rotates it need not tell.
+/// A file that was moved or deleted is created again, at ``reopen()`` or within a second of the next write: log
+/// rotation need not notify the gateway.
 final class LogOutput: Sendable {
     private struct State {
         var descriptor: CInt
-        /// The last line is not whole: neither this process nor the one before has ended it.
+        /// Whether the file ends with an incomplete line, of this process or an earlier one.
         var endsWithinLine = false
-        /// The file was deleted, and cannot be made anew: nobody could read what is written to it.
+        /// Whether the file was deleted and cannot be created again. Nobody could read lines written to it.
         var isDeleted = false
-        /// Seconds of a monotonic clock when the path was looked at last.
+        /// The time of the last check of the path, in seconds of a monotonic clock.
         var lookedAt: Int
     }
 
     /// Nil for a standard stream.
     private let path: String?
     private let mode: mode_t
-    /// As it was opened first. A write that stalls holds the lock, so that nobody can ask the descriptor.
+    /// Determined once when the output is opened: a stalled write holds the lock, so the descriptor could not be
+    /// queried then.
     let isTerminal: Bool
     private let state: Locked<State>
 
@@ -33,9 +34,9 @@ final class LogOutput: Sendable {
         state = Locked(State(descriptor: stream, lookedAt: 0))
     }
 
-    /// Opens a file to write behind what it holds.
+    /// Opens a file for appending.
     ///
-    /// - Parameter isPrivate: whether a file that is made may be read by nobody but its owner; else its group may.
+    /// - Parameter isPrivate: whether a new file is readable only by its owner; otherwise also by its group.
     init(path: String, isPrivate: Bool = false) throws(LogError) {
         Self.ignoreSignals
         self.path = path
@@ -52,13 +53,14 @@ final class LogOutput: Sendable {
         }
     }
 
-    /// A reader that has gone, and a file that has reached its limit, are errors of the write and no reason to end.
+    /// A closed pipe and the file size limit become errors of the write, instead of ending the process.
     private static let ignoreSignals: Void = {
         for number in [SIGPIPE, SIGXFSZ] { signal(number, SIG_IGN) }
     }()
 
     private static func open(_ path: String, _ mode: mode_t) throws(LogError) -> CInt {
-        // Without O_NONBLOCK, the opening of a pipe waits for a reader. Writes wait for one that is slow.
+        // Without O_NONBLOCK, opening a pipe waits for a reader. Writes do wait for a slow reader, so the flag is
+        // cleared afterwards.
         let opened = unsafe Glibc.open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, mode)
         guard opened >= 0 else {
             let number = errno
@@ -69,13 +71,13 @@ final class LogOutput: Sendable {
         return opened
     }
 
-    /// Of a file that was just opened, while nobody else writes to it.
+    /// The state of a file that was just opened. No other thread may write to it yet.
     private static func state(of opened: CInt, _ path: String) -> State {
         State(descriptor: opened, endsWithinLine: endsWithinLine(path, opened), lookedAt: seconds())
     }
 
-    /// Whether a file ends within a line, as after a disk that was full. One that may not be read is taken to end with a
-    /// whole one.
+    /// Whether a file ends with an incomplete line, for example after a full disk. A file that cannot be read counts as
+    /// complete.
     private static func endsWithinLine(_ path: String, _ opened: CInt) -> Bool {
         var status = stat()
         guard unsafe fstat(opened, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_size > 0 else {
@@ -88,14 +90,15 @@ final class LogOutput: Sendable {
         return unsafe pread(reader, &last, 1, status.st_size - 1) == 1 && last != UInt8(ascii: "\n")
     }
 
-    /// Writes whole lines, one call after the other: lines of two logs do not mix. It may block.
+    /// Writes complete lines. Calls are serialized, so lines of two logs do not mix. It may block.
     ///
-    /// - Returns: how many of them were lost, as on a full disk, or with a file that was deleted and cannot be made anew.
+    /// - Returns: the number of lost lines, for example because the disk is full, or the file was deleted and cannot be
+    ///   created again.
     func write(_ lines: [UInt8]) -> Int {
         state.withLock { state in
             lookAtPath(&state)
             if state.isDeleted { return Self.count(lines) }
-            // The part of a line that was written before the disk was full must not become the beginning of this one.
+            // An incomplete line, left by a full disk, must not become the beginning of the next one.
             if state.endsWithinLine, Self.append([UInt8(ascii: "\n")], to: state.descriptor) == 1 {
                 state.endsWithinLine = false
             }
@@ -106,12 +109,13 @@ final class LogOutput: Sendable {
         }
     }
 
-    /// How many lines end there.
+    /// The number of line ends.
     private static func count(_ lines: some Sequence<UInt8>) -> Int { lines.count { $0 == UInt8(ascii: "\n") } }
 
-    /// Opens the file anew. Where that fails, the one that is open stays in use.
+    /// Reopens the file. If that fails, the old descriptor stays in use.
     ///
-    /// Nobody rotates a pipe or a device, and a write to it may hold the lock for as long as its reader likes.
+    /// Pipes and devices are not reopened: they are not rotated, and a blocked write to one may hold the lock
+    /// indefinitely.
     func reopen() throws(LogError) {
         guard let path else { return }
         var named = stat()
@@ -123,7 +127,7 @@ final class LogOutput: Sendable {
         }
     }
 
-    /// Makes the file anew where the path no longer leads to it, looking once a second.
+    /// Creates the file again if the path no longer leads to it. The path is checked once a second.
     private func lookAtPath(_ state: inout State) {
         guard let path else { return }
         let now = Self.seconds()
@@ -135,14 +139,14 @@ final class LogOutput: Sendable {
         {
             return
         }
-        // A path that cannot be opened is tried again in a second; until then lines go where they went, to a file that was
-        // moved away.
+        // A path that cannot be opened is tried again a second later. Until then lines go to the old file, if it was
+        // moved.
         guard let opened = try? Self.open(path, mode) else { return state.isDeleted = held.st_nlink == 0 }
         _ = Glibc.close(state.descriptor)
         state = Self.state(of: opened, path)
     }
 
-    /// - Returns: how many bytes were written before an error.
+    /// - Returns: the number of bytes written before an error.
     private static func append(_ bytes: [UInt8], to descriptor: CInt) -> Int {
         var written = 0
         while written < bytes.count {
@@ -151,7 +155,7 @@ final class LogOutput: Sendable {
             }
             if count < 0, errno == EINTR { continue }
             if count < 0, errno == EAGAIN {
-                // Someone else's setting of a stream that is shared; this thread may wait.
+                // Another process has made the shared stream non-blocking. This thread may wait.
                 var room = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
                 _ = unsafe poll(&room, 1, -1)
                 continue

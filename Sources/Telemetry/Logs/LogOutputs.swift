@@ -1,6 +1,6 @@
 internal import Locking
 
-/// The outputs in use, one for each destination, so that logs to one file share it.
+/// The outputs in use, one for each destination, so that logs with the same file share it.
 final class LogOutputs: Sendable {
     private struct Entry { weak var output: LogOutput? }
 
@@ -8,9 +8,9 @@ final class LogOutputs: Sendable {
 
     init() {}
 
-    /// A file stays open for as long as someone holds its output.
+    /// Returns the output of a destination. A file stays open as long as its output is retained.
     ///
-    /// - Parameter isPrivate: whether a file that is made may be read by nobody but its owner.
+    /// - Parameter isPrivate: whether a new file is readable only by its owner.
     func output(for destination: LogDestination, isPrivate: Bool = false) throws(LogError) -> LogOutput {
         switch destination {
         case .standardOutput: return .standardOutput
@@ -23,9 +23,9 @@ final class LogOutputs: Sendable {
         }
     }
 
-    /// Opens every file anew.
+    /// Reopens every file.
     ///
-    /// - Returns: what stands against it, for each that is written on as it is.
+    /// - Returns: an error for each file that cannot be reopened; it is still written to through its old descriptor.
     func reopen() -> [LogError] {
         let outputs = files.withLock { $0.values.compactMap(\.output) }
         var errors: [LogError] = []

@@ -1,4 +1,4 @@
-/// The members of the lines of all logs, by the names that schemas give them.
+/// The members of the lines of all logs.
 package enum LogName: Int, Sendable, CaseIterable {
     case time, type, requestID, clientAddress
     // Of the access log.
@@ -12,8 +12,8 @@ package enum LogName: Int, Sendable, CaseIterable {
     // Of the gateway's own log.
     case level, message, error
 
-    /// The names in the gateway's own schema, in the Elastic Common Schema and in OpenTelemetry's conventions. The
-    /// namespace `gatehouse` has whatever those have no name for.
+    /// The names in the gateway's own schema, in the Elastic Common Schema and in OpenTelemetry's conventions. Members
+    /// that those do not define use the namespace `gatehouse`.
     package var names: (own: StaticString, ecs: StaticString, otel: StaticString) {
         switch self {
         case .time: ("time", "@timestamp", "timestamp")
@@ -23,7 +23,7 @@ package enum LogName: Int, Sendable, CaseIterable {
         case .method: ("method", "http.request.method", "http.request.method")
         case .host: ("host", "url.domain", "server.address")
         case .path: ("path", "url.path", "url.path")
-        // The own schema has it behind the path.
+        // The own schema appends it to the path.
         case .query: ("path", "url.query", "url.query")
         case .status: ("status", "http.response.status_code", "http.response.status_code")
         case .upstreamStatus: ("upstream_status", "gatehouse.upstream_status", "gatehouse.upstream_status")
@@ -61,7 +61,7 @@ package enum LogName: Int, Sendable, CaseIterable {
     }
 }
 
-/// How the members of JSON lines are called.
+/// The schema of the members' names in JSON lines.
 package enum LogSchema: Sendable, Equatable {
     case own, ecs, otel
 
@@ -74,18 +74,18 @@ package enum LogSchema: Sendable, Equatable {
     }
 }
 
-/// Which of the logs a line is of, so that they can be told apart in one stream.
+/// The log of a line, so that lines of several logs can be distinguished in one stream.
 package enum LogType: String, Sendable, CaseIterable {
     case access, audit, application
 }
 
-/// ``LogSchema`` as encoders need it.
+/// The names of a ``LogSchema`` in a form that is fast for encoders.
 struct LogNames: Sendable {
     let schema: LogSchema
     private let names: [StaticString]
     /// The beginning of each line, up to the time: `{"time":"`.
     let begin: [UInt8]
-    /// The end of the time, and the members that are the same in each line.
+    /// The end of the time member, and the members that are constant for a log.
     let afterTime: [UInt8]
 
     init(_ schema: LogSchema, _ type: LogType) {
@@ -93,17 +93,17 @@ struct LogNames: Sendable {
         names = LogName.allCases.map(schema.name)
         begin = Array("{\"\(schema.name(.time))\":\"".utf8)
         var constant = "\",\"\(schema.name(.type))\":\"\(schema == .own ? "" : "gatehouse.")\(type.rawValue)\""
-        // The version whose names these are.
+        // The version of the schema.
         if schema == .ecs { constant += ",\"ecs.version\":\"8.17.0\"" }
         afterTime = Array(constant.utf8)
     }
 
     subscript(_ name: LogName) -> StaticString { names[name.rawValue] }
 
-    /// The name of what only some of the gateway's own lines have.
+    /// The name of a metadata entry of the application log.
     func name(ofMetadata name: String) -> String {
         guard schema != .own else {
-            // A name that stands already would be a second one of the same object (RFC 8259, section 4).
+            // A name that is already used would be duplicated in the object (RFC 8259, section 4).
             return ["time", "type", "level", "message"].contains(name) ? name + "_" : name
         }
         switch name {

@@ -1,22 +1,22 @@
 package import Logging
 
-/// Reports in the gateway's own log when lines of a log are lost, and when none are any more. Losses of its own lines
-/// are in the metrics.
+/// Reports in the application log when lines of a log are being lost, and when the losses have stopped. Lost lines of
+/// the application log itself are also in the metrics.
 package final class LogWatch: Sendable {
     private static let interval = Duration.seconds(2)
-    /// For so many looks none must be lost before it is over: a disk that is full may have room for a line now and
-    /// then.
+    /// The number of consecutive checks without losses after which they have stopped. A full disk may accept a line now
+    /// and then.
     private static let quietLooks = 3
 
     private struct Loss {
-        /// When it began.
+        /// The number of lost lines when the losses began.
         var countBefore: Int
         var countLast: Int
         var quietLooks = 0
     }
 
     let logger: Logger
-    /// How many lines each log has lost since the start.
+    /// Returns the number of lines that each log has lost since the start.
     let lost: @Sendable () -> [(log: String, count: Int)]
 
     package init(logger: Logger, lost: @escaping @Sendable () -> [(log: String, count: Int)]) {
@@ -24,7 +24,7 @@ package final class LogWatch: Sendable {
         self.lost = lost
     }
 
-    /// Until cancelled.
+    /// Runs until the task is cancelled.
     package func run() async {
         var counts: [String: Int] = [:]
         var losses: [String: Loss] = [:]

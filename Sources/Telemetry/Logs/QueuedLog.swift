@@ -1,26 +1,26 @@
 internal import Locking
 
-/// Writes one kind of records as lines.
+/// Encodes one kind of records as lines.
 package protocol LineEncoder: Sendable {
     associatedtype Record: Sendable
 
-    /// Appends the line, without a newline behind it.
+    /// Appends the line, without its newline.
     mutating func encode(_ record: Record, into line: inout [UInt8])
 }
 
-/// Takes records from anywhere and writes them on a thread of its own.
+/// Accepts records from any thread and writes them on a separate thread.
 ///
 /// Lines are written at most 100 ms after their records, and before ``shutdown(within:)`` returns.
 package final class QueuedLog<Encoder: LineEncoder>: Sendable {
-    /// Gets whole lines, one call at a time, and returns how many of them were lost; it may block.
+    /// Receives complete lines, is never called concurrently, and returns the number of lost lines; it may block.
     package typealias Write = @Sendable ([UInt8]) -> Int
 
     private struct Waiting {
         var records: [Encoder.Record] = []
-        /// In their order.
+        /// The pending changes in their order.
         var changes: [Change] = []
         var lost = 0
-        /// Whether the writer sleeps until a record comes.
+        /// Whether the writer sleeps until a record arrives.
         var isAwaited = false
     }
 
@@ -30,7 +30,7 @@ package final class QueuedLog<Encoder: LineEncoder>: Sendable {
     }
 
     private struct Change {
-        /// How many of the records that wait were recorded before it.
+        /// The number of waiting records that precede the change.
         var position: Int
         var next: Writing
     }
@@ -41,8 +41,8 @@ package final class QueuedLog<Encoder: LineEncoder>: Sendable {
     private let writer: WriterThread
 
     /// - Parameters:
-    ///   - name: of the thread.
-    ///   - capacity: how many records wait to be written; further ones are dropped and counted.
+    ///   - name: the name of the thread.
+    ///   - capacity: the maximum number of waiting records; further ones are dropped and counted.
     package init(name: String, capacity: Int, encoder: Encoder, write: @escaping Write) {
         self.capacity = max(1, capacity)
         writing = Locked(Writing(encoder: encoder, write: write))
@@ -54,10 +54,10 @@ package final class QueuedLog<Encoder: LineEncoder>: Sendable {
         writer.stop()
     }
 
-    /// Records that were not written, because writing had fallen behind or failed.
+    /// The number of records that were not written, because writing fell behind or failed.
     package var lost: Int { waiting.withLock { $0.lost } }
 
-    /// Never waits for the writing of anything.
+    /// Never waits for writing.
     package func record(_ record: Encoder.Record) {
         let isAwaited = waiting.withLock { waiting in
             guard waiting.records.count < capacity else {
@@ -81,23 +81,23 @@ package final class QueuedLog<Encoder: LineEncoder>: Sendable {
         return !isAwaited
     }
 
-    /// Has what has been recorded written at once.
+    /// Makes the writer write all records now.
     func hurry() { writer.wake() }
 
     /// Replaces the encoder and the output. Lines recorded before are still written with the old ones.
     ///
-    /// Never waits for the writing of anything.
+    /// Never waits for writing.
     package func use(_ encoder: Encoder, write: @escaping Write) {
         waiting.withLock { waiting in
             let change = Change(position: waiting.records.count, next: Writing(encoder: encoder, write: write))
-            // The one before has nothing to write.
+            // The previous change has nothing to write.
             if waiting.changes.last?.position == change.position { waiting.changes.removeLast() }
             waiting.changes.append(change)
         }
         writer.wake()
     }
 
-    /// Writes what has been recorded until now. It may block: not for event loops.
+    /// Writes all records made so far. It may block: do not call it on an event loop.
     package func flush() {
         writing.withLock { writing in
             let taken = waiting.withLock { waiting in
@@ -126,8 +126,9 @@ package final class QueuedLog<Encoder: LineEncoder>: Sendable {
         waiting.withLock { $0.lost += lost }
     }
 
-    /// Has what is left written, and ends the writer. It may block for up to `limit`, as where nobody reads the output:
-    /// records that are not written by then are dropped and counted. Later ones wait for a ``flush()``.
+    /// Writes the remaining records and stops the writer. It may block for up to `limit`, for example if nobody reads
+    /// the output. Records that are not written by then are dropped and counted. Later ones are kept until a
+    /// ``flush()``.
     package func shutdown(within limit: Duration = .seconds(2)) {
         guard !writer.finish(within: limit) else { return }
         waiting.withLock { waiting in

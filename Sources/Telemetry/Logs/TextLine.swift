@@ -1,4 +1,4 @@
-/// Writing of lines for people: ` name=value`, quoted where that is needed to tell where a value ends.
+/// Encoding of text lines for people: ` name=value`, with quotes if the end of the value would be ambiguous.
 extension [UInt8] {
     mutating func appendTextField(_ name: String, _ value: String) {
         append(UInt8(ascii: " "))
@@ -12,7 +12,7 @@ extension [UInt8] {
         appendTextField(name, String(value))
     }
 
-    /// Microseconds as people read them: `850us`, `12.3ms`, `4.56s`.
+    /// Appends a duration in a readable unit: `850us`, `12.3ms`, `4.5s`.
     mutating func appendDuration(microseconds: Int64) {
         let text =
             switch microseconds {

@@ -1,8 +1,8 @@
 internal import Encoding
 
-/// Writes times as RFC 3339 does, in UTC with milliseconds: `2026-01-31T23:59:59.123Z`.
+/// Writes times in RFC 3339 format, in UTC with milliseconds: `2026-01-31T23:59:59.123Z`.
 ///
-/// The text of the last second is kept, since log lines of one second come together.
+/// The text of the last second is cached, because consecutive log lines often share a second.
 struct TimestampEncoder: Sendable {
     private var second: Int64?
     private var text: [UInt8] = []

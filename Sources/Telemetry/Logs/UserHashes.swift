@@ -2,9 +2,9 @@ package import Cryptography
 internal import Encoding
 internal import Locking
 
-/// The names of users in the logs: the same in all of them for the same user, and meaningless without the key.
+/// Keyed hashes of users for logs: the same for the same user in all logs, and meaningless without the key.
 ///
-/// Subjects and e-mail addresses can be listed and tried, so that a plain hash of one would say whose it is.
+/// Subjects and email addresses can be enumerated, so an unkeyed hash would reveal the user.
 package final class UserHashes: Sendable {
     private struct State {
         var key: Secret
@@ -17,7 +17,7 @@ package final class UserHashes: Sendable {
         state = Locked(State(key: key))
     }
 
-    /// From now on hashes with another key.
+    /// Uses another key from now on.
     package func adopt(key: Secret) {
         state.withLock { state in
             state.key = key
@@ -25,13 +25,13 @@ package final class UserHashes: Sendable {
         }
     }
 
-    /// Another number with each key: hashes of different generations cannot be compared.
+    /// A number that changes with the key. Hashes of different generations cannot be compared.
     var generation: Int { state.withLock { $0.generation } }
 
-    /// The first 32 hex digits of HMAC-SHA256 over `subject`, NUL and the user's `sub`.
+    /// Returns the first 32 hex digits of HMAC-SHA256 over `subject`, NUL and the user's `sub`.
     package func hash(ofSubject subject: String) -> String { code("subject", subject) }
 
-    /// The same over `account`, NUL and the name in lower case.
+    /// Returns the same over `account`, NUL and the account's name in lower case.
     package func hash(ofAccount account: String) -> String { code("account", account.foldedCase) }
 
     private func code(_ kind: String, _ value: String) -> String {

@@ -2,16 +2,17 @@ internal import Foundation
 internal import Glibc
 internal import Synchronization
 
-/// A thread that does its work at intervals, or earlier when woken, and sleeps after a turn that found nothing to do.
-/// Writing a log may block, which the threads that Swift's tasks share must not.
+/// A thread that works at intervals, or earlier when woken, and sleeps after an iteration without work. Log writes may
+/// block, which is not allowed on the threads of Swift's concurrency pool.
 ///
-/// It waits on a pipe: the time limit of poll(2) is monotonic. That of a semaphore is a time of day (sem_timedwait(3)),
-/// and a clock that is set back would hold up the log for as long.
+/// It waits on a pipe, because the timeout of poll(2) is monotonic. The timeout of a semaphore is wall-clock time
+/// (sem_timedwait(3)): setting the clock back would delay the log by the same time.
 final class WriterThread: Sendable {
     private let isStopped = Atomic(false)
     private let isFinishing = Atomic(false)
     private let hasFinished = Atomic(false)
-    /// Without descriptors left, -1: nobody can wake it then, and it works at intervals only.
+    /// The ends of the pipe; -1 if no descriptors were available. The thread then cannot be woken and works only at
+    /// intervals.
     private let reading: CInt
     private let writing: CInt
     private let name: String
@@ -32,13 +33,13 @@ final class WriterThread: Sendable {
         for end in [reading, writing] where end >= 0 { close(end) }
     }
 
-    /// - Parameter work: returns whether it found anything to do. Where it did not, whoever brings something wakes the
-    ///   thread.
+    /// - Parameter work: returns whether it found anything to do. If not, the producer of the next work must call
+    ///   ``wake()``.
     func start(everyMilliseconds interval: Int, _ work: @escaping @Sendable () -> Bool) {
         let thread = Thread { [self] in
             var isBusy = true
             while true {
-                // A time limit of -1 is none. Without a pipe nobody can wake it.
+                // A timeout of -1 is infinite. Without a pipe the thread could not be woken from it.
                 wait(milliseconds: isBusy || reading < 0 ? interval : -1)
                 guard !isStopped.load(ordering: .acquiring) else { return }
                 let isLast = isFinishing.load(ordering: .acquiring)
@@ -57,29 +58,29 @@ final class WriterThread: Sendable {
         _ = unsafe read(reading, &bytes, bytes.count)
     }
 
-    /// Has the work done now rather than at the interval's end.
+    /// Makes the thread work now instead of at the end of the interval.
     func wake() {
         var byte: UInt8 = 0
-        // A pipe that is full wakes it anyway.
+        // If the pipe is full, the thread wakes anyway.
         _ = unsafe write(writing, &byte, 1)
     }
 
-    /// Ends the thread; work that has begun goes on to its end.
+    /// Stops the thread. Work in progress is completed.
     func stop() {
         isStopped.store(true, ordering: .releasing)
         wake()
     }
 
-    /// Has the work done once more, and ends the thread. It blocks for up to `limit`.
+    /// Lets the thread work once more and then stops it. It blocks for up to `limit`.
     ///
-    /// - Returns: whether that was done in time; otherwise it goes on.
+    /// - Returns: true if the work was completed in time; false if it is still in progress.
     func finish(within limit: Duration) -> Bool {
         isFinishing.store(true, ordering: .releasing)
         wake()
         let deadline = ContinuousClock.now + limit
         while !hasFinished.load(ordering: .acquiring) {
             guard ContinuousClock.now < deadline else { return false }
-            // The pipe wakes only the thread.
+            // The pipe wakes only the writer thread, so this one polls.
             usleep(2000)
         }
         return true

@@ -2,7 +2,7 @@ internal import Locking
 package import Pipeline
 internal import Synchronization
 
-/// Counts of account calls by operation and result. The labels are from closed lists, so that their number is bounded.
+/// The counts of account calls by operation and result. The labels come from closed lists, so their number is bounded.
 package final class AccountTally: Sendable {
     package struct Key: Hashable, Sendable {
         package var operation: String
@@ -18,21 +18,21 @@ package final class AccountTally: Sendable {
         }
     }
 
-    /// How long the sessions lasted that such calls have ended.
+    /// The lengths of the sessions that these calls have ended.
     package let sessions = SessionLengths()
-    /// Those of them that are sign-ins, by method.
+    /// The counts of sign-ins by method.
     package let signIns = SignInTally()
-    /// Reads of users' attributes for backends.
+    /// The counts of reads of user attributes for backends.
     package let userAttributes = UserAttributeTally()
     private let counts: Locked<[Key: Int]>
     private let lockoutCount = Atomic(0)
 
-    /// - Parameter expected: counts that are 0 from the start, so that a watcher sees the first one come.
+    /// - Parameter expected: the keys that are 0 from the start, so that monitoring sees the first increase.
     package init(expected: some Sequence<Key> = []) {
         counts = Locked(Dictionary(expected.map { ($0, 0) }) { first, _ in first })
     }
 
-    /// An account was locked by a call.
+    /// Counts an account that was locked by a call.
     package func countLockout() { lockoutCount.add(1, ordering: .relaxed) }
 
     package var lockouts: Int { lockoutCount.load(ordering: .relaxed) }

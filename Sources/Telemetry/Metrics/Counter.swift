@@ -1,9 +1,9 @@
 internal import Synchronization
 
-/// A number that one thread changes and any thread reads.
+/// A number that one thread changes and any thread can read.
 ///
-/// With a single writer a load and a store do what an atomic addition would, at a fraction of its cost. Two writers
-/// would lose counts, nothing worse.
+/// With a single writer, a load and a store have the effect of an atomic addition at a fraction of its cost. Two
+/// concurrent writers could lose counts, but cause no other harm.
 final class Counter: Sendable {
     private let stored = Atomic<Int64>(0)
 
@@ -17,7 +17,7 @@ final class Counter: Sendable {
     func set(_ value: Int64) { stored.store(value, ordering: .relaxed) }
 }
 
-/// Counters by an index into a list of label values.
+/// Counters, indexed like a list of label values.
 struct CounterFamily: Sendable {
     private let counters: [Counter]
 
@@ -25,8 +25,8 @@ struct CounterFamily: Sendable {
         counters = (0..<count).map { _ in Counter() }
     }
 
-    /// `width` counters for each of `keys`, and as many behind them for what has none. A key that `earlier` has as well
-    /// goes on with its counters there: whoever still counts with the earlier family counts here too.
+    /// Creates `width` counters for each of `keys`, and another `width` for values without a key. Keys that `earlier`
+    /// also has share its counters, so that counts through the earlier family are included.
     init(_ keys: [String], width: Int = 1, continuing earlier: (family: CounterFamily, keys: [String])?) {
         let places = Dictionary((earlier?.keys ?? []).enumerated().map { ($1, $0) }) { first, _ in first }
         var counters: [Counter] = []
@@ -40,7 +40,7 @@ struct CounterFamily: Sendable {
         self.counters = counters
     }
 
-    /// An index out of range counts in the last place, where labels have their "other".
+    /// Adds to a counter. An index out of range counts in the last place, which is the label `other` or `none`.
     @inline(__always)
     func add(_ amount: Int64 = 1, at index: Int) {
         counters[counters.indices.contains(index) ? index : counters.count - 1].add(amount)

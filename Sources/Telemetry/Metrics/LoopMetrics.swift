@@ -1,8 +1,8 @@
 package import Pipeline
 
-/// One event loop's counters. They are changed on that loop only and read by any thread.
+/// The counters of one event loop. Only that loop changes them; any thread can read them.
 ///
-/// When the labels change, a successor takes over the counters of all that stay.
+/// When the labels change, a successor takes over the counters of all labels that remain.
 package final class LoopMetrics: Sendable {
     let labels: MetricsLabels
     let requests: CounterFamily
@@ -18,18 +18,19 @@ package final class LoopMetrics: Sendable {
     let serverWithheld: CounterFamily
     let serverUnsolicited: CounterFamily
     let serverInFlight: CounterFamily
-    /// 1 where this loop sends the server nothing.
+    /// 1 if this loop sends no requests to the server.
     let serverAbsent: CounterFamily
     let serverIdle: CounterFamily
-    /// When this loop began or ceased to send the server requests, in seconds since 1970; 0 if it never did.
+    /// The time at which this loop last started or stopped sending requests to the server, in seconds since 1970; 0 if
+    /// it never did.
     let serverChanged: CounterFamily
     let serverResponses: CounterFamily
-    /// As ``DurationHistogram`` lays them out.
+    /// By server, in rows of ``DurationHistogram``.
     let serverDuration: CounterFamily
-    /// By route, as ``DurationHistogram`` lays them out.
+    /// By route, in rows of ``DurationHistogram``.
     let requestDuration: CounterFamily
     let upstreamDuration: CounterFamily
-    /// Of requests that went to an upstream, what is left without it.
+    /// The durations of requests that went to an upstream, minus the upstream's part.
     let gatewayDuration: CounterFamily
     let requestsInFlight: Counter
     let responsesUnsent: Counter
@@ -115,17 +116,18 @@ package final class LoopMetrics: Sendable {
         Dictionary(labels.enumerated().map { ($1, $0) }) { first, _ in first }
     }
 
-    /// A request's head has come. Each is followed by one `requestEnded`.
+    /// Counts a request whose head has been received. Each must be followed by one `requestEnded`.
     package func requestBegan() {
         requestsInFlight.add()
     }
 
-    /// A response has ended, or its client has gone. `route` is the route's index in ``MetricsLabels``, nil for none;
-    /// durations are in microseconds.
+    /// Counts a request whose response has ended or whose client has disconnected. `route` is the route's index in
+    /// ``MetricsLabels``, nil for none; durations are in microseconds.
     ///
     /// - Parameters:
-    ///   - isSafe: whether the method only asks (RFC 9110 §9.2.1).
-    ///   - server: the number in ``MetricsLabels`` of the server that had the request last, and how long the upstream took.
+    ///   - isSafe: whether the method is safe (RFC 9110 §9.2.1).
+    ///   - server: the index in ``MetricsLabels`` of the last server that received the request, and the upstream's
+    ///     duration.
     package func requestEnded(
         route: Int?, isSafe: Bool = true, status: Int, duration: Int64, upstreamDuration: Int64?,
         server: (number: Int, duration: Int64)? = nil
@@ -137,7 +139,7 @@ package final class LoopMetrics: Sendable {
         if let server {
             serverResponses.add(at: server.number * StatusClass.labels.count + StatusClass.index(of: status))
         }
-        // How long a WebSocket was open says nothing about how long answers take.
+        // The lifetime of a WebSocket is not a response time.
         guard status != 101 else { return }
         requestDuration.observe(microseconds: duration, row: route)
         if let server { serverDuration.observe(microseconds: server.duration, row: server.number) }
@@ -146,23 +148,24 @@ package final class LoopMetrics: Sendable {
         gatewayDuration.observe(microseconds: max(0, duration - upstreamDuration), row: route)
     }
 
-    /// A response has ended, and its client has not taken all of it. Each is followed by one ``responseHasLeft()``.
+    /// Counts a complete response that its client has not fully received yet. Each must be followed by one
+    /// ``responseHasLeft()``.
     package func responseWaits() { responsesUnsent.add() }
     package func responseHasLeft() { responsesUnsent.add(-1) }
 
-    /// A request was refused, or did not reach its end.
+    /// Counts a request that was refused or did not complete.
     package func denied(_ reason: Reason) {
         denials.add(at: denialIndexes[reason.code] ?? denialIndexes.count)
     }
 
-    /// An app tried to call Cognito itself; nil when it is not known which operation.
+    /// Counts a direct Cognito call of an app; `operation` is nil if it is unknown.
     package func directCognitoCall(operation: String?) {
         directCognito.add(at: operation.flatMap { directIndexes[$0] } ?? directIndexes.count)
     }
 
-    /// Bytes read from clients.
+    /// Counts body bytes read from clients.
     package func received(bytes: Int) { bytesReceived.add(Int64(bytes)) }
-    /// Bytes written to clients.
+    /// Counts body bytes written to clients.
     package func sent(bytes: Int) { bytesSent.add(Int64(bytes)) }
 
     package func connectionOpened() {
@@ -170,21 +173,21 @@ package final class LoopMetrics: Sendable {
         connectionsOpen.add()
     }
 
-    /// A connection was not let in, for a reason of the closed list.
+    /// Counts a refused connection. The reason is from a closed list.
     package func connectionRefused(_ reason: String) {
         connectionsRefused.add(at: refusalIndexes[reason] ?? refusalIndexes.count)
     }
 
-    /// An HTTP/2 connection was ended for an error of the closed list.
+    /// Counts an HTTP/2 connection that was closed because of an error from a closed list.
     package func connectionFailed(_ error: String) {
         connectionsFailed.add(at: errorIndexes[error] ?? errorIndexes.count)
     }
-    /// An idle connection was closed in favour of a new one.
+    /// Counts an idle connection that was closed in favour of a new one.
     package func connectionEvicted() { connectionsEvicted.add() }
 
     package func connectionClosed() { connectionsOpen.add(-1) }
 
-    /// A stream of an HTTP/2 connection.
+    /// Counts a new stream of an HTTP/2 connection.
     package func streamOpened() {
         streams.add()
         streamsOpen.add()
@@ -192,7 +195,7 @@ package final class LoopMetrics: Sendable {
 
     package func streamClosed() { streamsOpen.add(-1) }
 
-    /// A request has become a WebSocket, which stays one in flight until it ends.
+    /// Counts a request that has become a WebSocket. The request stays in flight until the WebSocket ends.
     package func webSocketOpened() {
         webSockets.add()
         webSocketsOpen.add()
@@ -200,50 +203,50 @@ package final class LoopMetrics: Sendable {
 
     package func webSocketClosed() { webSocketsOpen.add(-1) }
 
-    /// Whether requests are under way on this loop. A WebSocket that is open need not have anything to do.
+    /// Whether requests are in flight on this loop. Open WebSockets are not counted, because they may be idle.
     package var hasWork: Bool { requestsInFlight.value > webSocketsOpen.value }
 
-    /// The loop was kept from all its connections for so long.
+    /// Counts a stall of the loop and its duration.
     package func stalled(microseconds: Int64) {
         stalls.add()
         stalledMicroseconds.add(microseconds)
     }
 
     package func tokenCacheHit() { tokenCacheHits.add() }
-    /// - Parameter isShared: whether the process knew the token's signature.
+    /// - Parameter isShared: whether the token's signature was found in the cache shared by all loops.
     package func tokenCacheMiss(isShared: Bool = false) {
         (isShared ? sharedSignatures : tokenCacheMisses).add()
     }
 
-    /// `upstream` is the upstream's index in ``MetricsLabels``, here and below.
+    /// Counts a new connection. `upstream` is the upstream's index in ``MetricsLabels``, here and below.
     package func upstreamConnectionOpened(_ upstream: Int) { upstreamOpened.add(at: upstream) }
-    /// A pooled connection took a request.
+    /// Counts a request on a pooled connection.
     package func upstreamConnectionReused(_ upstream: Int) { upstreamReused.add(at: upstream) }
-    /// A request could not be answered by its upstream: no connection, no answer in time, or a faulty one.
+    /// Counts a request that its upstream failed to answer: no connection, no response in time, or an invalid one.
     package func upstreamFailed(_ upstream: Int) { upstreamFailures.add(at: upstream) }
-    /// A request was sent once more, on a new connection.
+    /// Counts a request that was sent again on a new connection.
     package func upstreamRetried(_ upstream: Int) { upstreamRetries.add(at: upstream) }
 
-    /// A request went to a server. `server` is its number in ``MetricsLabels``, here and below. Each is followed by one
-    /// ``serverEnded(_:)``.
+    /// Counts a request sent to a server. `server` is its index in ``MetricsLabels``, here and below. Each must be
+    /// followed by one ``serverEnded(_:)``.
     package func serverBegan(_ server: Int) {
         serverRequests.add(at: server)
         serverInFlight.add(at: server)
     }
 
     package func serverEnded(_ server: Int) { serverInFlight.add(-1, at: server) }
-    /// A server did not answer as it should, also where another one then did.
+    /// Counts a server's failure, even if another server then responded.
     package func serverFailed(_ server: Int) { serverFailures.add(at: server) }
-    /// So many more connections to a server are idle.
+    /// Changes the number of idle connections to a server; negative if there are fewer.
     package func connectionsIdle(more count: Int, at server: Int) { serverIdle.add(Int64(count), at: server) }
     package func serverEjected(_ server: Int) { serverEjections.add(at: server) }
-    /// A server failed as often as would eject it, and stays since too many others would be missing.
+    /// Counts a due ejection that was withheld, because too many other servers would be missing.
     package func serverEjectionWithheld(_ server: Int) { serverWithheld.add(at: server) }
-    /// A server has sent bytes that no request asked for, on so many more connections.
+    /// Counts the connections on which a server has sent unrequested bytes since the last report.
     package func serverSentUnsolicited(more count: Int, at server: Int) {
         serverUnsolicited.add(Int64(count), at: server)
     }
-    /// This loop begins or ceases to send a server requests.
+    /// Notes that this loop starts or stops sending requests to a server.
     ///
     /// - Parameter now: seconds since 1970.
     package func server(_ server: Int, isServing: Bool, at now: Int64) {

@@ -1,6 +1,6 @@
 /// The metrics of the gateway: the one list of their names, types, labels and help texts.
 ///
-/// Samples are written through its cases alone, so that `/metrics` and `gatehouse reference` agree.
+/// Samples are written only through its cases, so that `/metrics` and `gatehouse reference` agree.
 package enum Metric: String, CaseIterable, Sendable {
     case requests = "gatehouse_requests_total"
     case requestsInFlight = "gatehouse_requests_in_flight"
@@ -107,7 +107,7 @@ package enum Metric: String, CaseIterable, Sendable {
     case processMaximumDescriptors = "process_max_fds"
     case processStart = "process_start_time_seconds"
 
-    /// Prometheus' types of metrics that there are here.
+    /// The Prometheus metric types in use.
     package enum Kind: String, Sendable {
         case counter, gauge, histogram
     }

@@ -1,18 +1,18 @@
-/// The label values that metrics are counted by. They are taken from the settings, never from a client, so that their
-/// number is bounded.
+/// The label values of metrics. They come from the settings and closed lists, never from a client, so their number is
+/// bounded.
 package struct MetricsLabels: Sendable {
-    /// Names of the routes; what took none counts as `none`.
+    /// The names of the routes; requests without a route count as `none`.
     package var routes: [String]
     package var upstreams: [String]
-    /// For each upstream the names of its servers. Counters number them through.
+    /// For each upstream, the names of its servers. Counters number the servers of all upstreams consecutively.
     package var servers: [[String]]
-    /// Codes of refusals; others count as `other`.
+    /// The codes of refusals; others count as `other`.
     package var denialReasons: [String]
-    /// Codes of reasons for which connections are not let in.
+    /// The codes of reasons for which connections are refused.
     package var connectionRefusals: [String]
-    /// Names of the errors for which HTTP/2 connections are ended.
+    /// The names of the errors for which HTTP/2 connections are closed.
     package var connectionErrors: [String]
-    /// Cognito operations that apps may try to call; others count as `other`.
+    /// The Cognito operations that apps may try to call; others count as `other`.
     var directCognitoOperations: [String]
 
     package init(
@@ -45,12 +45,12 @@ package struct MetricsLabels: Sendable {
     ]
 }
 
-/// Whether a method only asks (RFC 9110 §9.2.1), as a label.
+/// Whether a method is safe (RFC 9110 §9.2.1), as a label.
 enum MethodClass {
     static let labels = ["safe", "unsafe"]
 }
 
-/// The first digit of a status, as a label.
+/// The class of a status, as a label.
 enum StatusClass {
     static let labels = ["1xx", "2xx", "3xx", "4xx", "5xx", "other"]
 

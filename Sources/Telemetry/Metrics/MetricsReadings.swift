@@ -1,6 +1,6 @@
 internal import Pipeline
 
-/// Numbers that are kept elsewhere and read when metrics are asked for.
+/// Values that are stored elsewhere and read when metrics are requested.
 package struct MetricsReadings: Sendable {
     /// The state of an issuer's key set.
     package struct KeySet: Sendable {
@@ -8,15 +8,16 @@ package struct MetricsReadings: Sendable {
         package var issuer: String
         package var refreshes: Int
         package var failures: Int
-        /// Seconds since the set in use was fetched; nil while there is none.
+        /// The seconds since the current set was fetched; nil if there is none.
         package var ageSeconds: Double?
-        /// How many keys there are to verify with.
+        /// The number of keys for verification.
         package var keys: Int
-        /// Seconds until the set is to be fetched again, negative when that should have been done, and until it is
-        /// trusted no more; nil for one that is not fetched, and while there is none.
+        /// The seconds until the set is due to be fetched again, negative if that is overdue, and until it is no longer
+        /// trusted; nil for a set that is not fetched, and if there is none.
         package var dueInSeconds: Int64?
         package var endsInSeconds: Int64?
-        /// Why the last fetch failed, and since when all have, in seconds since 1970; nil after a good one.
+        /// The error of the last fetch, and the time since which all fetches have failed, in seconds since 1970; nil
+        /// after a success.
         package var error: String?
         package var failingSince: Int64?
 
@@ -36,36 +37,36 @@ package struct MetricsReadings: Sendable {
         }
     }
 
-    /// How the settings were read again.
+    /// The counts of reloads.
     package struct Reloads: Sendable {
         package var succeeded = 0
         package var failed = 0
-        /// Whether the last one did not take over.
+        /// Whether the last reload failed.
         package var lastFailed = false
-        /// Seconds since 1970 when the settings in use took over.
+        /// The time since which the current settings are in use, in seconds since 1970.
         package var lastSuccess: Int64
         package var files = Files()
 
         package init(lastSuccess: Int64) { self.lastSuccess = lastSuccess }
     }
 
-    /// Changes of files that the settings name, by groups of files that are replaced together.
+    /// The counts of changed files that the settings name, by groups of files that are replaced together.
     package struct Files: Sendable {
         package var used = 0
         package var refused = 0
-        /// Groups that are refused now.
+        /// The number of groups that are rejected now.
         package var keptOut = 0
     }
 
     /// The revocation list.
     package struct Revocations: Sendable {
         package var entries: Int
-        /// How many are held at most.
+        /// The maximum number of entries.
         package var limit: Int
         package var failures: Int
-        /// Sessions with tokens that were replaced.
+        /// The number of sessions with replaced tokens.
         package var superseded: Int
-        /// The list as one of several gateways has it; nil where there is one process.
+        /// The list's state if several gateways share it; nil if the state is not shared.
         package var shared: SharedList?
 
         package init(entries: Int, limit: Int, failures: Int, superseded: Int = 0, shared: SharedList? = nil) {
@@ -77,11 +78,11 @@ package struct MetricsReadings: Sendable {
         }
     }
 
-    /// The list of revocations that several gateways share.
+    /// The revocation list that several gateways share.
     package struct SharedList: Sendable {
-        /// Seconds since it was last known to be complete.
+        /// The seconds since the list was last known to be complete.
         package var age: Int64
-        /// Whether it is so old that no token is accepted.
+        /// Whether the list is so old that no token is accepted.
         package var isTooOld: Bool
         /// Whether the database announces changes.
         package var isNotified: Bool
@@ -93,19 +94,19 @@ package struct MetricsReadings: Sendable {
         }
     }
 
-    /// A database that is a server.
+    /// A database server.
     package struct Database: Sendable {
         package var open: Int
         package var idle: Int
         package var made: Int
         package var failed: Int
-        /// Callers that wait for a connection.
+        /// The number of callers that wait for a connection.
         package var waiting: Int
         /// The upper limits of ``durations`` in seconds.
         package var limits: [Double]
-        /// Statements by how long they took; the last number is of those above the last limit.
+        /// The numbers of statements by duration. The last number counts those above the last limit.
         package var durations: [Int]
-        /// Seconds of all statements.
+        /// The total duration of all statements in seconds.
         package var total: Double
         package var errors: [(cause: String, count: Int)]
 
@@ -125,19 +126,19 @@ package struct MetricsReadings: Sendable {
         }
     }
 
-    /// Limits, audit and messages to backends.
+    /// The counts of account calls, limits and messages to backends.
     package struct Accounts: Sendable {
-        /// Account calls that were not let through, by cause.
+        /// The account calls that were refused by a limit or a lock, by cause.
         package var refusals: [(cause: String, count: Int)]
         /// Account calls by operation and result.
         package var calls: [(key: AccountTally.Key, count: Int)]
         /// Steps of sign-ins by method and result.
         package var signIns: [SignInTally.Reading]
-        /// How long sessions lasted.
+        /// The lengths of sessions.
         package var sessionLengths: [SessionLengths.Reading]
         /// Reads of users' attributes for backends, by result.
         package var userAttributes: [UserAttributeTally.Reading]
-        /// Accounts that failed sign-ins have locked.
+        /// The number of accounts that were locked after failed sign-ins.
         package var lockouts: Int
         package var outboxWaiting: Int
         package var outboxDelivered: Int
@@ -163,11 +164,11 @@ package struct MetricsReadings: Sendable {
         }
     }
 
-    /// When a certificate that a listener shows ends.
+    /// The expiry of a certificate that a listener presents.
     package struct Certificate: Sendable {
         /// The listener's address in the settings.
         package var listener: String
-        /// The first name that it is for.
+        /// The certificate's first DNS name.
         package var name: String
         /// Seconds since 1970.
         package var expiresAt: Int64
@@ -179,12 +180,12 @@ package struct MetricsReadings: Sendable {
         }
     }
 
-    /// Counts of name look-ups by their outcome.
+    /// The counts of name lookups by result.
     package struct NameLookups: Sendable {
         package var found: Int
-        /// The resolver was sure that there is no address.
+        /// The resolver reported that there is no address.
         package var absent: Int
-        /// The resolver could not say.
+        /// The resolver failed.
         package var failed: Int
 
         package init(found: Int = 0, absent: Int = 0, failed: Int = 0) {
@@ -194,11 +195,12 @@ package struct MetricsReadings: Sendable {
         }
     }
 
-    /// Certificates that are obtained from a directory.
+    /// The certificates that are obtained by ACME.
     package struct ACME: Sendable {
         package var obtained: Int64
         package var failed: Int64
-        /// The names, each with the failures since the last success, and its time in seconds since 1970, or 0.
+        /// The names, each with the number of failures since the last success, and the time of that success in seconds
+        /// since 1970; 0 if there was none.
         package var names: [(name: String, failures: Int64, obtainedAt: Int64)]
 
         package init(obtained: Int64, failed: Int64, names: [(name: String, failures: Int64, obtainedAt: Int64)]) {
@@ -211,38 +213,38 @@ package struct MetricsReadings: Sendable {
     package var nameLookups: NameLookups
     package var keySets: [KeySet]
     package var certificates: [Certificate]
-    /// Nil where none are obtained.
+    /// Nil if no certificates are obtained by ACME.
     package var acme: ACME?
-    /// Nil where no tokens are taken.
+    /// Nil if no tokens are accepted.
     package var accountServices: Accounts?
-    /// Apps that call Cognito itself, and the calls of those that are not kept apart.
+    /// The apps that call Cognito directly, and the calls of all apps that have no entry.
     package var directApplications: (entries: [ApplicationTally.Entry], others: Int64)
-    /// The same by app and operation, with a bounded number of apps for ever.
+    /// The same by app and operation, for a number of apps that is bounded over the process's lifetime.
     package var directCalls: [ApplicationTally.Calls]
-    /// Nil where no tokens are taken.
+    /// Nil if no tokens are accepted.
     package var revocations: Revocations?
-    /// Seconds since the key of assertions began to sign; nil where there are none.
+    /// The seconds since the current assertion key began to sign; nil if there is none.
     package var assertionKeyAge: Double?
-    /// The gateway's own keys that are followed, with the error of the last reading.
+    /// The gateway's own keys that are followed, with the error of the last reading; nil if it succeeded.
     package var ownKeys: [(purpose: String, error: String?)]
     package var reloads: Reloads?
-    /// Lines that were not written, by log.
+    /// The number of lines that were not written, for each log.
     package var linesLost: [(log: String, count: Int)]
-    /// Counts of deliveries to a collector.
+    /// The counts of deliveries to a collector.
     package var exports: ExportTallies
     package var process: ProcessReadings?
     package var version: String
-    /// Whether what must be kept can be; nil where nothing is.
+    /// Whether the store can be written; nil if there is no store.
     package var storeIsWritable: Bool?
-    /// Nil where it is no server.
+    /// Nil if the store is not a database server.
     package var database: Database?
-    /// Gateways that share the database, by state; empty where there is one process.
+    /// The number of gateways that share the database, by state; empty if the state is not shared.
     package var replicas: [(state: String, count: Int)]
     /// The servers that an operator drains.
     package var drainedServers: [(upstream: String, server: String)]
-    /// Whether `/readyz` says yes.
+    /// Whether `/readyz` reports ready.
     package var isReady: Bool
-    /// Whether the gateway stops, or an operator drains it.
+    /// Whether the gateway is stopping, or an operator drains it.
     package var isDraining: Bool
 
     package init(

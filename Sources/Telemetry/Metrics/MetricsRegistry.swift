@@ -2,11 +2,11 @@ internal import Encoding
 internal import Locking
 internal import Pipeline
 
-/// All event loops' counters, summed when they are asked for.
+/// The counters of all event loops, summed when they are requested.
 ///
-/// Not swift-metrics: there a counter is found by its labels' texts, and is shared by all threads. Here a loop changes
-/// counters of its own, found by index: all of a request's take 206 instructions (callgrind), where six of
-/// swift-metrics take 9 000, or 430 when their handlers are kept. No library that the gateway uses reports through
+/// This does not use swift-metrics, whose counters are looked up by label text and shared by all threads. Here each
+/// loop changes its own counters by index: all counters of a request take 206 instructions (callgrind), whereas six of
+/// swift-metrics take 9 000, or 430 if their handlers are cached. No library that the gateway uses reports through
 /// swift-metrics.
 package final class MetricsRegistry: Sendable {
     private struct Counted {
@@ -23,7 +23,7 @@ package final class MetricsRegistry: Sendable {
         self.readings = readings
     }
 
-    /// The counters for one event loop.
+    /// Creates the counters of one event loop.
     package func makeLoopMetrics() -> LoopMetrics {
         counted.withLock { counted in
             let metrics = LoopMetrics(counted.labels)
@@ -32,26 +32,26 @@ package final class MetricsRegistry: Sendable {
         }
     }
 
-    /// The counters for all event loops under other labels, in the order they were made. A label that exists before and
-    /// after goes on counting, whichever of the two it is counted with. The successors are shown from ``use(_:)`` on.
+    /// Returns counters of all event loops for other labels, in the order of creation. A label that exists before and
+    /// after shares its counter between both. The successors are reported from ``use(_:)`` on.
     package func successors(_ labels: MetricsLabels) -> [LoopMetrics] {
         counted.withLock { $0.loops }.map { LoopMetrics(labels, continuing: $0) }
     }
 
-    /// Shows ``successors(_:)`` from now on.
+    /// Reports ``successors(_:)`` from now on.
     package func use(_ successors: [LoopMetrics]) {
         guard let labels = successors.first?.labels else { return }
         counted.withLock { $0 = Counted(labels: labels, loops: successors) }
     }
 
-    /// Calls that apps sent to Cognito itself, by operation: those that there were.
+    /// The direct Cognito calls of apps by operation, without operations that were never called.
     package var directCognitoCalls: [(operation: String, calls: Int64)] {
         let (labels, loops) = counted.withLock { ($0.labels, $0.loops) }
         return zip(labels.directCognitoOperations + ["other"], sum(loops, labels, \.directCognito))
             .filter { $0.1 > 0 }.map { ($0.0, $0.1) }
     }
 
-    /// Counts of the requests to one server.
+    /// The counts of one server.
     package struct ServerReading: Sendable {
         package var upstream: String
         package var server: String
@@ -59,9 +59,9 @@ package final class MetricsRegistry: Sendable {
         package var failures: Int64
         package var ejections: Int64
         package var inFlight: Int64
-        /// Whether it gets requests from every event loop.
+        /// Whether every event loop sends requests to the server.
         package var isUp: Bool
-        /// Seconds since 1970 when that last changed; nil if it never did.
+        /// The time of the last change of ``isUp``, in seconds since 1970; nil if there was none.
         package var since: Int64?
     }
 
@@ -83,7 +83,8 @@ package final class MetricsRegistry: Sendable {
         }
     }
 
-    /// A server is out since the first loop that leaves it out did so, and back since the last one has come back.
+    /// The time of a server's last change: it is down since the first loop stopped using it, and up since the last loop
+    /// resumed.
     private static func since(_ loops: [(absent: Int64, changed: Int64)]) -> Int64? {
         let out = loops.filter { $0.absent > 0 }.map(\.changed)
         let time = out.min() ?? loops.map(\.changed).max() ?? 0
@@ -93,7 +94,7 @@ package final class MetricsRegistry: Sendable {
     package var requestsInFlight: Int64 { sum(counted.withLock { $0.loops }, \.requestsInFlight) }
     package var connectionsOpen: Int64 { sum(counted.withLock { $0.loops }, \.connectionsOpen) }
 
-    /// The values that a history of the gateway is made of, as they are now.
+    /// The current values for the history.
     package var totals: MetricsTotals {
         let (labels, loops) = counted.withLock { ($0.labels, $0.loops) }
         let readings = readings()
@@ -125,10 +126,10 @@ package final class MetricsRegistry: Sendable {
         return text.text
     }
 
-    /// All metrics as OTLP has them: an `ExportMetricsServiceRequest`.
+    /// Returns all metrics in OTLP: an `ExportMetricsServiceRequest`.
     ///
     /// - Parameters:
-    ///   - attributes: of the resource.
+    ///   - attributes: the attributes of the resource.
     ///   - now: nanoseconds since 1970.
     package func otlp(attributes: [(name: String, value: String)], now: Int64) -> [UInt8] {
         let readings = readings()
@@ -180,8 +181,8 @@ package final class MetricsRegistry: Sendable {
                 for (classIndex, status) in classes.enumerated() {
                     let row = routeIndex * MethodClass.labels.count + methodIndex
                     let count = counts[row * classes.count + classIndex]
-                    // Redirections and interim responses are rare. The others are there before their first: rates see
-                    // it.
+                    // Redirects and interim responses are rare and omitted while 0. The other classes exist before
+                    // their first response, so that rates include it.
                     guard count > 0 || ["2xx", "4xx", "5xx"].contains(status) else { continue }
                     text.sample(.requests, [route, method, status], String(count))
                 }
@@ -222,7 +223,7 @@ package final class MetricsRegistry: Sendable {
         writeDurations(.gatewayDuration, labels, sum(loops, labels, \.gatewayDuration), to: &text)
     }
 
-    /// Routes that nobody has asked for are left out.
+    /// Routes without requests are omitted.
     private func writeDurations(
         _ metric: Metric, _ labels: MetricsLabels, _ counts: [Int64], to text: inout some MetricsWriter
     ) {
@@ -298,7 +299,7 @@ package final class MetricsRegistry: Sendable {
         loops.reduce(0) { $0 + $1[keyPath: counter].value }
     }
 
-    /// Without a loop every sum is there as well, as zero.
+    /// Returns the sums over all loops. Without loops, every sum is zero.
     private func sum(
         _ loops: [LoopMetrics], _ labels: MetricsLabels, _ family: KeyPath<LoopMetrics, CounterFamily>
     ) -> [Int64] {

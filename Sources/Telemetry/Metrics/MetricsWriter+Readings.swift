@@ -1,6 +1,6 @@
 internal import Pipeline
 
-/// Readings that are no sums over event loops.
+/// The readings that are not sums over event loops.
 extension MetricsWriter {
     mutating func write(_ lookups: MetricsReadings.NameLookups) {
         family(
@@ -29,7 +29,7 @@ extension MetricsWriter {
         }
     }
 
-    /// Of several for one name, as of different kinds of keys, the one that ends first.
+    /// Of several certificates for one name, such as with different key types, the one that expires first is reported.
     mutating func write(_ certificates: [MetricsReadings.Certificate]) {
         guard !certificates.isEmpty else { return }
         begin(.certificateExpiry)

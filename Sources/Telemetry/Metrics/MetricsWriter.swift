@@ -1,27 +1,27 @@
-/// A form in which metrics are told: Prometheus' text, or OTLP.
+/// An output format for metrics: Prometheus' text, or OTLP.
 protocol MetricsWriter {
-    /// Begins a metric. Its samples must follow before the next one begins.
+    /// Begins a metric. Its samples must follow before the next metric begins.
     mutating func begin(_ metric: Metric)
 
-    /// A sample of the metric that has begun.
+    /// Writes a sample of the current metric.
     ///
     /// - Parameters:
-    ///   - values: one for each of the metric's labels.
+    ///   - values: the label values, one for each of the metric's labels.
     ///   - value: a decimal number.
     mutating func sample(_ metric: Metric, _ values: [String], _ value: String)
 
-    /// The samples of a histogram, which has begun, for one value of each of its labels.
+    /// Writes a histogram of the current metric for one combination of label values.
     ///
     /// - Parameters:
-    ///   - values: one for each of the metric's labels.
-    ///   - limits: the upper ones, in ascending order.
-    ///   - counts: one for each limit and one for what is above the last; not cumulative.
+    ///   - values: the label values, one for each of the metric's labels.
+    ///   - limits: the upper limits, in ascending order.
+    ///   - counts: one count for each limit and one for values above the last; not cumulative.
     mutating func histogram(
         _ metric: Metric, _ values: [String], limits: [String], counts: some Sequence<Int64>, sum: String)
 }
 
 extension MetricsWriter {
-    /// One sample for each value of the metric's label, with the last place called `other`.
+    /// Writes a metric with one sample for each value of its label. `other` is the label value of the last count.
     mutating func family(_ metric: Metric, _ values: [String], other: String? = nil, _ counts: [Int64]) {
         begin(metric)
         for (value, count) in zip(values + (other.map { [$0] } ?? []), counts) {
@@ -29,7 +29,7 @@ extension MetricsWriter {
         }
     }
 
-    /// A metric without labels.
+    /// Writes a metric without labels.
     mutating func single(_ metric: Metric, _ value: Int64) { single(metric, String(value)) }
 
     mutating func single(_ metric: Metric, _ value: String) {

@@ -1,16 +1,16 @@
-/// Writes metrics as OTLP has them (opentelemetry-proto 1, metrics/v1), with the names that they have in Prometheus'
-/// text. Sums and histograms are cumulative since the start of the process.
+/// Encodes metrics in OTLP (opentelemetry-proto 1, metrics/v1), with the same names as in Prometheus' text. Sums and
+/// histograms are cumulative since the start of the process.
 struct OTLPMetrics: MetricsWriter {
     private let start: UInt64
     private let now: UInt64
-    /// `Metric` fields of `ScopeMetrics`.
+    /// The encoded `Metric` fields of `ScopeMetrics`.
     private var metrics: [UInt8] = []
     private var current: Metric?
-    /// The data points of `current`, as fields of its kind's message.
+    /// The encoded data points of `current`, as fields of its kind's message.
     private var points: [UInt8] = []
 
     /// - Parameters:
-    ///   - start: the start of the process in nanoseconds since 1970; 0 where it is not known.
+    ///   - start: the start of the process in nanoseconds since 1970; 0 if unknown.
     ///   - now: nanoseconds since 1970.
     init(start: Int64, now: Int64) {
         self.start = UInt64(clamping: start)
@@ -68,9 +68,9 @@ struct OTLPMetrics: MetricsWriter {
         points.removeAll(keepingCapacity: true)
     }
 
-    /// The `ExportMetricsServiceRequest` with all that was written.
+    /// Returns the `ExportMetricsServiceRequest` with all metrics written so far.
     ///
-    /// - Parameter attributes: of the resource.
+    /// - Parameter attributes: the attributes of the resource.
     mutating func request(attributes: [(name: String, value: String)]) -> [UInt8] {
         end()
         current = nil
@@ -87,7 +87,7 @@ struct OTLPMetrics: MetricsWriter {
 }
 
 extension [UInt8] {
-    /// The times of a data point; zero, for none, is left out, as protobuf does.
+    /// Appends the times of a data point. Zero means none and is omitted, as in protobuf.
     fileprivate mutating func appendTimes(start: UInt64, now: UInt64) {
         if start != 0 { appendFixed64(field: 2, start) }
         if now != 0 { appendFixed64(field: 3, now) }
@@ -104,7 +104,7 @@ extension Metric {
         }
     }
 
-    /// As the Unified Code for Units of Measure writes it; nil for a number of things.
+    /// The unit in the Unified Code for Units of Measure; nil for a plain count.
     fileprivate var unit: String? {
         let words = name.split(separator: "_")
         if words.contains("seconds") { return "s" }

@@ -1,13 +1,13 @@
 internal import FoundationEssentials
 internal import Glibc
 
-/// The system's figures for this process, under the names that Prometheus' client libraries give them.
+/// The system's metrics of this process, with the names of Prometheus' client libraries.
 package struct ProcessReadings: Sendable {
-    /// Microseconds, of user and system time together.
+    /// The user and system time in microseconds.
     var cpuTime: Int64
-    /// `VmRSS` of proc_pid_status(5): also code and other pages of files, which the kernel can drop and read again.
+    /// `VmRSS` of proc_pid_status(5). It includes code and other file pages, which the kernel can drop and read again.
     var residentBytes: Int64
-    /// `RssAnon`: the resident memory that only the process has.
+    /// `RssAnon`: the resident anonymous memory.
     var anonymousBytes: Int64
     var virtualBytes: Int64
     var openDescriptors: Int64
@@ -15,7 +15,7 @@ package struct ProcessReadings: Sendable {
     /// Seconds since 1970.
     var startedAt: Int64
 
-    /// As it is now; nil where the system does not say.
+    /// Returns the current values; nil if the system does not report them.
     ///
     /// - Parameter startedAt: seconds since 1970.
     package static func now(startedAt: Int64) -> Self? {
@@ -37,20 +37,20 @@ package struct ProcessReadings: Sendable {
         Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_usec)
     }
 
-    /// proc_pid_statm(5): the first three numbers. Shared pages are those of files and of shared memory.
+    /// The first three numbers of proc_pid_statm(5). Shared pages are those of files and of shared memory.
     private static func memoryPages() -> (virtual: Int64, resident: Int64, shared: Int64)? {
         guard let text = try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8) else { return nil }
         let numbers = text.split(separator: " ").prefix(3).compactMap { Int64($0) }
         return numbers.count == 3 ? (numbers[0], numbers[1], numbers[2]) : nil
     }
 
-    /// proc_pid_fd(5): since Linux 6.2 the directory's size is how many there are.
+    /// The number of open descriptors. Since Linux 6.2 it is the size of the directory (proc_pid_fd(5)).
     private static func openDescriptors() -> Int64? {
         var status = stat()
         guard unsafe stat("/proc/self/fd", &status) == 0 else { return nil }
         if status.st_size > 0 { return Int64(status.st_size) }
         let entries = try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
-        // One of them is for looking.
+        // One of them belongs to this listing.
         return entries.map { Int64($0.count) - 1 }
     }
 }

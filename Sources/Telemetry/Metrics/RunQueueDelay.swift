@@ -1,11 +1,11 @@
 internal import Glibc
 
-/// How long a thread has been ready to run while the processors were busy with others: the second number of
+/// The time that a thread has been runnable while the processors ran other threads: the second number of
 /// /proc/thread-self/schedstat (sched-stats in the kernel's documentation).
 package final class RunQueueDelay {
     private let descriptor: CInt
 
-    /// For the thread that calls; nil where the kernel does not keep count.
+    /// Measures the calling thread; nil if the kernel does not provide the file.
     package init?() {
         let opened = unsafe open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC)
         guard opened >= 0 else { return nil }
@@ -16,7 +16,7 @@ package final class RunQueueDelay {
         close(descriptor)
     }
 
-    /// Nanoseconds since the thread began. Any thread may ask.
+    /// Returns the nanoseconds since the thread began; nil if they cannot be read. It can be called on any thread.
     package func nanoseconds() -> Int64? {
         unsafe withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 80) { text in
             let count = unsafe pread(descriptor, text.baseAddress, text.count, 0)

@@ -1,39 +1,39 @@
 internal import Locking
 
-/// How long sessions lasted: from the sign-in to the call that ended them, or that found them ended.
+/// The lengths of sessions, from the sign-in to the call that ended them or found them ended.
 package final class SessionLengths: Sendable {
     /// The cause of a session's end.
     package enum End: String, CaseIterable, Sendable {
         case signOut = "sign-out"
         /// The account was deleted.
         case deletion
-        /// Its refresh token has expired, or it may be refreshed no longer.
+        /// The refresh token has expired, or the session has reached its maximum lifetime.
         case expiry
-        /// Nothing was heard of it for too long.
+        /// The session was unused for too long.
         case idle
-        /// A token was used once more.
+        /// A refresh token was reused.
         case reuse
-        /// From elsewhere: from another device, by an operator, at the identity provider.
+        /// The session was revoked from another device, by an operator, or at the identity provider.
         case revocation
     }
 
-    /// One kind of end.
+    /// The counts for one cause.
     package struct Reading: Sendable, Equatable {
         package var end: End
-        /// One for each of ``limits``, and one for what is above the last. Not cumulative.
+        /// One count for each of ``limits``, and one for lengths above the last. Not cumulative.
         package var counts: [Int64]
-        /// Of seconds.
+        /// The sum of all lengths in seconds.
         package var sum: Int64
     }
 
-    /// Five minutes, an hour, six, a day, a week, thirty days, ninety, a year; in seconds.
+    /// The upper limits in seconds: 5 minutes, 1 hour, 6 hours, 1 day, 1 week, 30 days, 90 days, 1 year.
     package static let limits: [Int64] = [
         300, 3600, 21_600, 86_400, 604_800, 2_592_000, 7_776_000, 31_536_000,
     ]
 
     private struct State {
         var readings: [Reading]
-        /// The last that were counted. An app may well come again with the token of a session that has ended.
+        /// The ids of the last counted sessions. An app may present the token of an ended session again.
         var known: Set<String> = []
         var order: [String] = []
         var oldest = 0
@@ -42,7 +42,7 @@ package final class SessionLengths: Sendable {
     private let capacity: Int
     private let state: Locked<State>
 
-    /// - Parameter capacity: how many sessions are remembered, so as not to be counted again.
+    /// - Parameter capacity: the number of remembered sessions, which are not counted again.
     package init(capacity: Int = 4096) {
         self.capacity = max(1, capacity)
         state = Locked(
@@ -53,8 +53,8 @@ package final class SessionLengths: Sendable {
     }
 
     /// - Parameters:
-    ///   - id: no other session has it.
-    ///   - length: in seconds.
+    ///   - id: the unique id of the session.
+    ///   - length: the session's length in seconds.
     package func ended(_ id: String, by end: End, after length: Int64) {
         let length = max(0, length)
         state.withLock { state in
@@ -65,7 +65,7 @@ package final class SessionLengths: Sendable {
         }
     }
 
-    /// - Returns: false for one that is remembered already.
+    /// - Returns: false if the id is already remembered.
     private func remember(_ id: String, in state: inout State) -> Bool {
         guard state.known.insert(id).inserted else { return false }
         if state.order.count < capacity {

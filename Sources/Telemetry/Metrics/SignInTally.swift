@@ -1,18 +1,18 @@
 internal import Locking
 package import Pipeline
 
-/// Counts of sign-ins by method and result. A sign-in of several steps counts once for each step.
+/// The counts of sign-in steps by method and result. A sign-in with several steps counts once for each step.
 package final class SignInTally: Sendable {
     /// The result of a step.
     package enum Result: String, CaseIterable, Sendable {
         /// The user is signed in.
         case success
-        /// One more step is wanted.
+        /// Another step is required.
         case challenge
         case refused
     }
 
-    /// A count. There is one for every method and result.
+    /// The count of one method and result.
     package struct Reading: Sendable, Equatable {
         package var method: SignInMethod
         package var result: Result

@@ -1,16 +1,16 @@
 internal import Locking
 
-/// Counts of the calls that read a user's attributes for backends, by result. Results from memory do not count.
+/// The counts of calls that read a user's attributes for backends, by result. Cached results do not count.
 package final class UserAttributeTally: Sendable {
     package enum Result: String, CaseIterable, Sendable {
         case read
         /// The provider has refused the access token.
         case refused
-        /// The provider could not be asked, or too many calls ran.
+        /// The provider could not be reached, or too many calls were running.
         case failed
     }
 
-    /// A count. There is one for every result.
+    /// The count of one result.
     package struct Reading: Sendable, Equatable {
         package var result: Result
         package var count: Int64

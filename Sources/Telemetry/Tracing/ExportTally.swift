@@ -1,15 +1,15 @@
 internal import Synchronization
 
-/// Counts of deliveries to a collector.
+/// The counts of deliveries to a collector.
 package struct ExportTallies: Sendable {
     package let spans = ExportTally()
-    /// Deliveries of all metrics.
+    /// The deliveries of metrics; each delivery counts once.
     package let metrics = ExportTally()
 
     package init() {}
 }
 
-/// Counts of exported and lost ones since the process started.
+/// The numbers of exported and lost items since the process started.
 package final class ExportTally: Sendable {
     private let exportedCount = Atomic(0)
     private let lostCount = Atomic(0)

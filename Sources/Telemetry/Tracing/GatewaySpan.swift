@@ -1,9 +1,9 @@
 package import Tracing
 
-/// A library's span while it lasts.
+/// A span of a library.
 package struct GatewaySpan: Tracing.Span {
     package let context: ServiceContext
-    /// Nil where nothing is sampled.
+    /// Nil if the span is not sampled.
     private let recording: SpanRecording?
 
     init(_ context: ServiceContext, _ recording: SpanRecording? = nil) {

@@ -2,18 +2,18 @@ internal import Encoding
 internal import Pipeline
 package import Tracing
 
-/// Makes the spans of libraries that use swift-distributed-tracing. They go where the gateway's own go, below the span
-/// that the task belongs to.
+/// Creates the spans of libraries that use swift-distributed-tracing. They are exported with the gateway's own spans,
+/// as children of the task's span.
 package struct GatewayTracer: Tracer {
     private let tracing: CurrentTracing
 
-    /// - Parameter tracing: where a trace begins that is below no span of the gateway's.
+    /// - Parameter tracing: the recorder for traces that begin in a library.
     package init(_ tracing: CurrentTracing) {
         self.tracing = tracing
     }
 
-    /// Starts a span below the one in `context`. If there is none, a trace begins, which the sampler decides about.
-    /// Where that is not sampled, the span records nothing.
+    /// Starts a child of the span in `context`. If there is none, a new trace begins, and the sampler decides about it.
+    /// If the trace is not sampled, the span records nothing.
     package func startSpan<Instant: TracerInstant>(
         _ operationName: String, context: @autoclosure () -> ServiceContext, ofKind kind: SpanKind,
         at instant: @autoclosure () -> Instant, function: String, file fileID: String, line: UInt
@@ -32,13 +32,13 @@ package struct GatewayTracer: Tracer {
         return GatewaySpan(context, SpanRecording(span, to: own.recorder.queue))
     }
 
-    /// Does nothing: finished spans are sent each second.
+    /// Does nothing, because finished spans are sent every second.
     package func forceFlush() {}
 
     // MARK: Trace Context
 
-    /// Takes over the trace that the sender's `traceparent` names. An invalid one is ignored (Trace Context, §3.2), and
-    /// so is its `tracestate` (§3.3).
+    /// Continues the trace of the sender's `traceparent`. An invalid one is ignored (Trace Context, §3.2), together
+    /// with its `tracestate` (§3.3).
     package func extract<Carrier, Extract: Extractor>(
         _ carrier: Carrier, into context: inout ServiceContext, using extractor: Extract
     ) where Extract.Carrier == Carrier {
@@ -51,7 +51,8 @@ package struct GatewayTracer: Tracer {
             state: extractor.extract(key: "tracestate", from: carrier), recorder: recorder)
     }
 
-    /// Has the receiver carry the context's trace on. Where nothing is traced there is none.
+    /// Injects the context's trace into the carrier, so that the receiver can continue it. Does nothing without a
+    /// trace.
     package func inject<Carrier, Inject: Injector>(
         _ context: ServiceContext, into carrier: inout Carrier, using injector: Inject
     ) where Inject.Carrier == Carrier {
@@ -72,7 +73,7 @@ extension TraceContext {
 }
 
 extension TracerInstant {
-    /// Since 1970.
+    /// Nanoseconds since 1970.
     var nanoseconds: Int64 { Int64(clamping: nanosecondsSinceEpoch) }
 }
 

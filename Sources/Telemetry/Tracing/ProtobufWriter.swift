@@ -1,4 +1,4 @@
-/// Protocol Buffers' wire format, as far as it is needed (protobuf.dev, "Encoding").
+/// The parts of the Protocol Buffers wire format that are needed here (protobuf.dev, "Encoding").
 extension [UInt8] {
     mutating func appendVarint(_ value: UInt64) {
         var value = value
@@ -9,13 +9,13 @@ extension [UInt8] {
         append(UInt8(truncatingIfNeeded: value))
     }
 
-    /// A field of wire type 0. Fields here have numbers below 16, so that their key is one byte.
+    /// Appends a field of wire type 0. Field numbers are below 16 here, so the key is one byte.
     mutating func appendVarint(field: UInt8, _ value: UInt64) {
         append(field << 3)
         appendVarint(value)
     }
 
-    /// A field of wire type 1: eight bytes, the lowest first.
+    /// Appends a field of wire type 1: eight bytes, little-endian.
     mutating func appendFixed64(field: UInt8, _ value: UInt64) {
         append(field << 3 | 1)
         appendLittleEndian(value)
@@ -25,26 +25,27 @@ extension [UInt8] {
         for shift in stride(from: UInt64(0), to: 64, by: 8) { append(UInt8(truncatingIfNeeded: value >> shift)) }
     }
 
-    /// A field of wire type 2.
+    /// Appends a field of wire type 2.
     mutating func appendBytes(field: UInt8, _ text: some Collection<UInt8>) {
         append(field << 3 | 2)
         appendVarint(UInt64(text.count))
         append(contentsOf: text)
     }
 
-    /// A field of wire type 2 that has several of wire type 1.
+    /// Appends a packed field: wire type 2 with fixed 64-bit values.
     mutating func appendPacked(field: UInt8, _ values: [UInt64]) {
         append(field << 3 | 2)
         appendVarint(UInt64(values.count) * 8)
         for value in values { appendLittleEndian(value) }
     }
 
-    /// An identifier: bytes with the highest first.
+    /// Appends the bytes of an identifier, big-endian.
     mutating func appendBigEndian(_ value: UInt64) {
         for shift in stride(from: 56, through: 0, by: -8) { append(UInt8(truncatingIfNeeded: value >> UInt64(shift))) }
     }
 
-    /// A message within this one. Most are shorter than 128 bytes, for which one byte is kept free.
+    /// Appends an embedded message. One byte is reserved for its length, because most messages are shorter than 128
+    /// bytes.
     mutating func appendMessage(field: UInt8, _ write: (inout [UInt8]) -> Void) {
         append(field << 3 | 2)
         let place = count

@@ -1,6 +1,6 @@
-/// A piece of work that took some time. Times are nanoseconds since 1970.
+/// A traced operation. Times are nanoseconds since 1970.
 package struct Span: Sendable {
-    /// OTLP's numbers.
+    /// The kind of a span, with OTLP's numbers.
     package enum Kind: UInt8, Sendable {
         case `internal` = 1
         case server = 2
@@ -22,24 +22,24 @@ package struct Span: Sendable {
     package enum Status: Sendable, Equatable {
         case unset
         case ok
-        /// With a message, if there is one.
+        /// With an optional message.
         case error(String?)
     }
 
-    /// A moment of the span, such as that of an error.
+    /// A timestamped event of the span, such as an error.
     struct Event: Sendable {
         var name: String
         var time: Int64
         var attributes: Attributes
     }
 
-    /// Another span that has to do with this one, of any trace.
+    /// A link to a related span of any trace.
     struct Link: Sendable {
         var ids: TraceIDs
         var attributes: Attributes
     }
 
-    /// Counts of parts that a span had no room for.
+    /// The numbers of attributes, events and links beyond the limits of a span.
     struct Dropped: Sendable, Equatable {
         var attributes = 0
         var events = 0
@@ -47,7 +47,7 @@ package struct Span: Sendable {
     }
 
     package var ids: TraceIDs
-    /// 0 where the trace begins with it.
+    /// 0 if the span is the root of its trace.
     package var parentID: UInt64
     package var name: String
     package var kind: Kind
@@ -75,10 +75,10 @@ package struct Span: Sendable {
     }
 }
 
-/// A request's own spans: the request, its verification where there was one, and the backend's part. They are made of
-/// its access record when they are sent, off the event loop.
+/// The spans of one request: the request, the token's verification if there was one, and the exchange with the backend.
+/// They are encoded from the access record when they are sent, off the event loop.
 package struct RequestSpans: Sendable {
-    /// A part of a request, in microseconds from its start.
+    /// A part of a request. Times are microseconds, and the start is relative to the request's.
     package struct Part: Sendable {
         package var spanID: UInt64
         package var start: Int64
@@ -93,17 +93,17 @@ package struct RequestSpans: Sendable {
 
     package var record: AccessRecord
     package var ids: TraceIDs
-    /// The client's span; 0 where the trace begins here.
+    /// The id of the client's span; 0 if the trace begins here.
     package var parentID: UInt64
     package var verification: Part?
     package var upstream: Part?
     package var upstreamName: String?
-    /// The URL of the server that had the request last, and the path of its unix socket; nil where there is none.
+    /// The URL of the last server that received the request, and the path of its Unix socket; nil if there is none.
     package var serverURL: String?
     package var serverSocket: String?
-    /// The pattern of the route taken.
+    /// The path pattern of the matching route.
     package var pattern: String?
-    /// `http` or `https`, as the client had it.
+    /// The client's scheme, `http` or `https`.
     package var scheme: String?
 
     package init(

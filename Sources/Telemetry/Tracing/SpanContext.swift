@@ -3,12 +3,12 @@ internal import Cryptography
 internal import Logging
 package import ServiceContextModule
 
-/// The span that work belongs to. Tasks carry it in their ``ServiceContext``. Spans that they make come below it, be
-/// they the gateway's own or a library's, and lines that they log have its ids.
+/// The span of a task's work, carried in its ``ServiceContext``. New spans of the task become its children, both the
+/// gateway's own and those of libraries. Lines that the task logs contain its ids.
 package struct SpanContext: Sendable {
     package let ids: TraceIDs
     package let isSampled: Bool
-    /// The client's `tracestate`, for requests that carry its trace on (Trace Context, §3.3); nil if there is none.
+    /// The client's `tracestate`, for requests that continue its trace (Trace Context, §3.3); nil if there is none.
     let state: String?
     package let recorder: SpanRecorder
 
@@ -19,7 +19,7 @@ package struct SpanContext: Sendable {
         self.recorder = recorder
     }
 
-    /// The first span of a new trace, which the sampler decides about.
+    /// Creates the root span of a new trace. The sampler decides whether it is sampled.
     package init(beginningTraceIn recorder: SpanRecorder) {
         let traceID = UInt128(Self.newID()) << 64 | UInt128(Self.newID())
         self.init(
@@ -27,7 +27,7 @@ package struct SpanContext: Sendable {
             recorder: recorder)
     }
 
-    /// A new span below this one.
+    /// Returns the context of a new child span.
     package func child() -> SpanContext {
         SpanContext(
             ids: TraceIDs(traceID: ids.traceID, spanID: Self.newID()), isSampled: isSampled, state: state,
@@ -40,23 +40,23 @@ package struct SpanContext: Sendable {
 
     // MARK: In tasks
 
-    /// The current task's; nil if nothing is traced.
+    /// The span of the current task; nil if there is none.
     package static var current: SpanContext? { ServiceContext.current?.span }
 
-    /// The context of tasks that work below this span.
+    /// The service context for tasks whose spans are children of this span.
     package var serviceContext: ServiceContext {
         var context = ServiceContext.topLevel
         context.span = self
         return context
     }
 
-    /// The ids for lines of the gateway's own log.
+    /// The trace and span ids for lines of the application log.
     static let metadata = Logger.MetadataProvider {
         current.map { ["trace_id": "\($0.ids.traceText)", "span_id": "\($0.ids.spanText)"] } ?? [:]
     }
 
-    /// Runs `body` below a new client span, which ends with it. Where nothing is sampled, `body` just runs: neither
-    /// `name` nor `attributes` are evaluated.
+    /// Runs `body` in a new client span, which ends with it. If the trace is not sampled, `body` runs without a span,
+    /// and neither `name` nor `attributes` is evaluated.
     package static func withClientSpan<Value: Sendable>(
         _ name: @autoclosure () -> String, attributes: @autoclosure () -> Span.Attributes,
         _ body: @Sendable () async throws -> Value
@@ -88,7 +88,7 @@ extension ServiceContext {
         static var nameOverride: String? { "gatehouse-span" }
     }
 
-    /// The span that work in this context belongs to; nil if nothing is traced.
+    /// The span of this context; nil if there is none.
     var span: SpanContext? {
         get { self[SpanKey.self] }
         set { self[SpanKey.self] = newValue }

@@ -1,19 +1,19 @@
 internal import Encoding
 
-/// Writes spans as OTLP has them (opentelemetry-proto 1, `ExportTraceServiceRequest`).
+/// Encodes spans in OTLP (opentelemetry-proto 1, `ExportTraceServiceRequest`).
 package struct SpanEncoder: Sendable {
-    /// `Resource` as a field of `ResourceSpans`, the same in all deliveries.
+    /// The encoded `Resource` field of `ResourceSpans`, the same in all deliveries.
     private let resource: [UInt8]
     private let scopeName = "gatehouse"
 
-    /// - Parameter attributes: of the resource.
+    /// - Parameter attributes: the attributes of the resource.
     package init(attributes: [(name: String, value: String)]) {
         var resource: [UInt8] = []
         resource.appendResource(attributes)
         self.resource = resource
     }
 
-    /// One delivery with all of these.
+    /// Returns one delivery with all of these spans.
     package func encode(_ requests: [RequestSpans], _ spans: [Span]) -> [UInt8] {
         var body: [UInt8] = []
         body.reserveCapacity(requests.count * 768 + spans.count * 384 + resource.count + 64)
@@ -28,9 +28,9 @@ package struct SpanEncoder: Sendable {
         return body
     }
 
-    /// How many spans or data points of a delivery were not taken, by the answer to it
-    /// (`ExportTracePartialSuccess.rejected_spans`, `ExportMetricsPartialSuccess.rejected_data_points`). The answer may
-    /// name more than were sent; a negative count is none.
+    /// Returns the number of rejected spans or data points from the collector's response
+    /// (`ExportTracePartialSuccess.rejected_spans`, `ExportMetricsPartialSuccess.rejected_data_points`). The response
+    /// may claim more than were sent; a negative number counts as 0.
     package static func rejected(in answer: [UInt8]) -> Int {
         guard let partial = message(field: 1, in: answer[...]) else { return 0 }
         return max(0, Int(clamping: Int64(bitPattern: number(field: 1, in: partial))))
@@ -38,7 +38,7 @@ package struct SpanEncoder: Sendable {
 }
 
 extension [UInt8] {
-    /// Names and attributes follow OpenTelemetry's conventions for HTTP where it has any.
+    /// Names and attributes follow OpenTelemetry's HTTP conventions where these define them.
     fileprivate mutating func append(_ request: RequestSpans) {
         let start = request.record.time * 1_000_000
         appendServerSpan(request, start: start)
@@ -72,7 +72,7 @@ extension [UInt8] {
         }
     }
 
-    /// The path, and the names of the query's parameters, as the access log has them.
+    /// Appends the path and the names of the query's parameters, as in the access log.
     private mutating func appendTarget(_ text: String) {
         guard let mark = text.utf8.firstIndex(of: UInt8(ascii: "?")) else {
             return appendAttribute(field: 9, "url.path", .text(text))
@@ -120,7 +120,7 @@ extension [UInt8] {
 }
 
 extension SpanEncoder {
-    /// The last message with this number; nil for none, and for what is no message.
+    /// Returns the last embedded message with this field number; nil if there is none or the bytes are malformed.
     private static func message(field: UInt64, in bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
         var found: ArraySlice<UInt8>?
         forEachField(of: bytes) { number, _, content in

@@ -15,7 +15,7 @@ extension [UInt8] {
         }
     }
 
-    /// Appends the fields that every span begins with.
+    /// Appends the fields common to all spans.
     mutating func appendIdentity(
         _ traceID: UInt128, _ spanID: UInt64, parent: UInt64, name: (inout [UInt8]) -> Void, _ kind: Span.Kind,
         start: Int64, end: Int64
@@ -31,7 +31,7 @@ extension [UInt8] {
         appendFixed64(field: 8, UInt64(bitPattern: Swift.max(start, end)))
     }
 
-    /// The fields 1 and 2 of spans and links.
+    /// Appends fields 1 and 2 of spans and links.
     private mutating func appendIDs(_ traceID: UInt128, _ spanID: UInt64) {
         append(contentsOf: [1 << 3 | 2, 16])
         appendBigEndian(UInt64(truncatingIfNeeded: traceID >> 64))
@@ -40,7 +40,7 @@ extension [UInt8] {
         appendBigEndian(spanID)
     }
 
-    /// The `Resource` as the field of `ResourceSpans` and `ResourceMetrics`.
+    /// Appends the `Resource` field of `ResourceSpans` and `ResourceMetrics`.
     mutating func appendResource(_ attributes: [(name: String, value: String)]) {
         appendMessage(field: 1) { resource in
             for (name, value) in attributes { resource.appendAttribute(field: 1, name, .text(value)) }
@@ -54,7 +54,7 @@ extension [UInt8] {
         }
     }
 
-    /// An `AnyValue`.
+    /// Appends an `AnyValue`.
     private mutating func appendValue(field: UInt8, _ value: Span.Value) {
         appendMessage(field: field) { any in
             switch value {

@@ -1,15 +1,15 @@
 internal import Locking
 internal import Synchronization
 
-/// Spans that wait to be sent, a bounded number of them.
+/// A bounded queue of spans to be sent.
 package final class SpanQueue: Sendable {
-    /// One delivery's worth.
+    /// The contents of one delivery.
     package struct Batch: Sendable {
         package var requests: [RequestSpans] = []
         package var spans: [Span] = []
 
         package var isEmpty: Bool { requests.isEmpty && spans.isEmpty }
-        /// Of all of it.
+        /// The number of all spans in the batch.
         package var spanCount: Int { requests.reduce(spans.count) { $0 + $1.spanCount } }
     }
 
@@ -20,15 +20,15 @@ package final class SpanQueue: Sendable {
     private let wake: @Sendable () -> Void
 
     /// - Parameters:
-    ///   - capacity: requests and other spans that wait; further ones are lost.
-    ///   - wake: called when it is half full.
+    ///   - capacity: the maximum number of queued requests and other spans; further ones are lost.
+    ///   - wake: called when the queue becomes half full.
     package init(capacity: Int, tally: ExportTally, wake: @escaping @Sendable () -> Void) {
         self.capacity = capacity
         self.tally = tally
         self.wake = wake
     }
 
-    /// Takes the requests of an event loop, and leaves it the array's room.
+    /// Adds the requests of an event loop and empties its array, which keeps its capacity.
     package func add(_ requests: inout [RequestSpans]) {
         let (lost, isHalfFull) = waiting.withLock { waiting -> (ArraySlice<RequestSpans>, Bool) in
             let before = waiting.requests.count + waiting.spans.count
@@ -52,14 +52,14 @@ package final class SpanQueue: Sendable {
         if isHalfFull { wake() }
     }
 
-    /// Takes nothing more; what comes is lost.
+    /// Closes the queue. Spans that are added later are lost.
     package func close() { isClosed.store(true, ordering: .relaxed) }
 
     private static func passesHalf(_ before: Int, _ added: Int, _ capacity: Int) -> Bool {
         before < capacity / 2 && before + added >= capacity / 2
     }
 
-    /// Takes at most so many requests and spans out.
+    /// Removes and returns at most `count` requests and spans.
     package func take(_ count: Int) -> Batch {
         waiting.withLock { waiting in
             var batch = Batch()

@@ -1,7 +1,7 @@
 internal import Locking
 internal import Tracing
 
-/// The recorded part of a library's span. After its end it no longer changes.
+/// The recorded data of a library's span. It does not change after the span's end.
 final class SpanRecording: Sendable {
     private struct State {
         var name: String
@@ -13,8 +13,8 @@ final class SpanRecording: Sendable {
         var hasEnded = false
     }
 
-    /// The most attributes, events and links of a span (OpenTelemetry's defaults), and the most attributes of each
-    /// event and link.
+    /// The maximum numbers of attributes, events and links of a span (OpenTelemetry's defaults), and of the attributes
+    /// of each event and link.
     static let limit = 128
 
     private let begun: Telemetry.Span
@@ -48,7 +48,7 @@ final class SpanRecording: Sendable {
         }
     }
 
-    /// A link to a span that is not the gateway's to know is ignored.
+    /// Adds a link. A link to a span that is not the gateway's is ignored.
     func add(_ link: SpanLink) {
         guard let ids = link.context.span?.ids else { return }
         change { state in
@@ -60,7 +60,7 @@ final class SpanRecording: Sendable {
         }
     }
 
-    /// OpenTelemetry's rule (Trace API, "Set Status"): OK is final.
+    /// Sets the status. OK is final (OpenTelemetry Trace API, "Set Status").
     func setStatus(_ status: SpanStatus) {
         change { state in
             guard state.status != .ok else { return }
@@ -100,7 +100,7 @@ final class SpanRecording: Sendable {
 }
 
 extension SpanAttributes {
-    /// As many as there is room for, by name.
+    /// The attributes sorted by name, up to the limit.
     fileprivate var limited: Telemetry.Span.Attributes {
         var all: Telemetry.Span.Attributes = []
         all.reserveCapacity(count)
@@ -113,7 +113,7 @@ extension SpanAttributes {
 }
 
 extension Telemetry.Span.Value {
-    /// Nil for kinds of values that later versions of swift-distributed-tracing may have.
+    /// Nil for kinds of values that later versions of swift-distributed-tracing may add.
     fileprivate init?(_ attribute: SpanAttribute) {
         switch attribute {
         case .string(let text): self = .text(text)

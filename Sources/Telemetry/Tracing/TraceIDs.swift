@@ -1,6 +1,6 @@
 internal import Encoding
 
-/// Which trace a line or span belongs to, and which span of it it is.
+/// The ids of a trace and of a span in it.
 package struct TraceIDs: Sendable, Equatable {
     package var traceID: UInt128
     package var spanID: UInt64
@@ -10,9 +10,9 @@ package struct TraceIDs: Sendable, Equatable {
         self.spanID = spanID
     }
 
-    /// 32 hexadecimal digits (Trace Context, §3.2.2.3).
+    /// The trace id as 32 hexadecimal digits (Trace Context, §3.2.2.3).
     var traceText: String { Hexadecimal.encode(traceID) }
-    /// 16 hexadecimal digits.
+    /// The span id as 16 hexadecimal digits.
     var spanText: String { Hexadecimal.encode(spanID) }
 }
 

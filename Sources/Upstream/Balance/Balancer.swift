@@ -1,11 +1,11 @@
 internal import Pipeline
 
-/// Picks the server of each request on one event loop. A value: no clock, no lock, no allocation.
+/// Selects the server of each request on one event loop. It is a value without clock, lock or allocation.
 ///
-/// Weights are in hundredths, so that a server that has just come back can take a part of its share.
+/// Weights are multiplied by 100, so that a server that has just returned can take a fraction of its share.
 struct Balancer: Sendable {
     private struct Slot {
-        /// The share now; 0 while the server takes nothing.
+        /// The current weight times 100; 0 while the server takes no requests.
         var weight: Int
         /// The credit of smooth weighted round robin.
         var credit = 0
@@ -18,7 +18,7 @@ struct Balancer: Sendable {
     private var slots: [Slot]
     private let ring: HashRing
 
-    /// - Parameter servers: each server's stable name, for hashing, and weight.
+    /// - Parameter servers: the stable name, for hashing, and the weight of each server.
     init(_ balance: Balance, servers: [(name: String, weight: Int)], capacity: Int) {
         self.balance = balance
         self.capacity = capacity
@@ -26,7 +26,7 @@ struct Balancer: Sendable {
         self.ring = HashRing(balance == .hashSubject ? servers : [])
     }
 
-    /// Whether any server takes requests, if perhaps later.
+    /// Whether any server takes requests, now or after waiting.
     var hasServer: Bool { slots.contains { $0.weight > 0 } }
 
     /// Whether any server has room for a request now.
@@ -34,10 +34,11 @@ struct Balancer: Sendable {
 
     func takes(_ server: Int) -> Bool { slots[server].weight > 0 }
 
-    /// Sets a server's share, in hundredths of a weight of 1; 0: it takes nothing.
+    /// Sets a server's weight times 100; 0: it takes no requests.
     mutating func setShare(_ share: Int, of server: Int) {
         slots[server].weight = share
-        // Kept otherwise: shares are set often while a server comes back, and turns must go on through that.
+        // Otherwise the credit stays: shares change often while a server returns, and the rotation must not restart
+        // each time.
         if share == 0 { slots[server].credit = 0 }
     }
 
@@ -46,11 +47,11 @@ struct Balancer: Sendable {
     mutating func began(on server: Int) { slots[server].inFlight += 1 }
     mutating func ended(on server: Int) { slots[server].inFlight -= 1 }
 
-    /// The server for the next request; nil when none has room.
+    /// Returns the server for the next request; nil if none has room.
     ///
     /// - Parameters:
-    ///   - subject: what requests that belong together have in common.
-    ///   - avoided: a server that has just failed this request.
+    ///   - subject: the user, whose requests all go to the same server with `hashSubject`; nil: none.
+    ///   - avoided: the index of a server that has just failed this request; -1: none.
     mutating func pick(subject: String? = nil, avoiding avoided: Int = -1) -> Int? {
         if slots.count == 1 { return avoided != 0 && hasRoom(0) ? 0 : nil }
         switch balance {
@@ -67,7 +68,8 @@ struct Balancer: Sendable {
         slots[server].weight > 0 && slots[server].inFlight < capacity
     }
 
-    /// Smooth weighted round robin, as nginx does it: everyone saves its weight, the richest is taken and pays for all.
+    /// Smooth weighted round robin, as in nginx: each server gains its weight as credit, and the one with the most
+    /// credit is picked and pays the total.
     private mutating func pickInTurn(_ avoided: Int) -> Int? {
         var total = 0
         var richest = -1
@@ -81,7 +83,7 @@ struct Balancer: Sendable {
         return richest
     }
 
-    /// Among equally busy ones in turn, or the first would get whatever comes one at a time.
+    /// Equally busy servers take turns; otherwise the first would get all requests that come one at a time.
     private mutating func pickLeastBusy(_ avoided: Int) -> Int? {
         var best = -1
         var total = 0
@@ -104,7 +106,7 @@ struct Balancer: Sendable {
 
     private mutating func pickByHash(_ hash: UInt64, _ avoided: Int) -> Int? {
         guard slots.indices.contains(where: { $0 != avoided && hasRoom($0) }) else { return nil }
-        // A server that has just come back takes only some of its subjects, always the same ones.
+        // A server that has just returned takes only some of its subjects, always the same ones.
         let lot = Int(StableHash.mixed(hash) % 100)
         var second = -1
         let found = ring.walk(from: hash) { server, weight in

@@ -1,22 +1,22 @@
 internal import Pipeline
 
-/// The way in which a server failed a request.
+/// The kind of a server's failure.
 enum ServerFailure: Sendable, Equatable {
-    /// No connection could be made: nothing that a request holds brings that about.
+    /// No connection could be made. The contents of a request cannot cause this.
     case unreachable
-    /// No connection was made in time. Nothing in a request does that either, but too many of them may.
+    /// No connection was made in time. The contents of a request cannot cause this, but too many requests can.
     case slowToConnect
-    /// The request was sent, and was answered badly or not at all. That may be its own doing.
+    /// The request was sent, and its response was an error or missing. The request itself may be the cause.
     case ofRequest(RequestTraits)
 }
 
-/// Hashes that tell whether failed requests have their path or their client in common.
+/// Hashes for recognizing failed requests with the same path or client.
 struct RequestTraits: Sendable, Equatable {
     var path: UInt64
     var client: UInt64
 }
 
-/// A server's failures since it last did well.
+/// A server's failures since its last success.
 struct FailureStreak: Sendable {
     private var connecting = 0
     private var requests = 0
@@ -35,8 +35,8 @@ struct FailureStreak: Sendable {
         }
     }
 
-    /// - Parameter isOnProbation: whether the server has just come back, so that a single failed connection is enough.
-    ///   A single failed request is not: else one client could keep the server away.
+    /// - Parameter isOnProbation: whether the server has just returned, so that a single failed connection suffices. A
+    ///   single failed request does not: otherwise one client could keep the server ejected.
     func suffices(_ policy: EjectionPolicy, isOnProbation: Bool) -> Bool {
         if connecting >= (isOnProbation ? 1 : policy.after) { return true }
         return requests >= policy.after && paths.count >= policy.paths && clients.count >= policy.clients

@@ -1,5 +1,5 @@
-/// Consistent hashing (Karger and others, 1997): each server owns many points of a ring, a key belongs to the next one.
-/// When a server goes, only its own keys move.
+/// Consistent hashing (Karger and others, 1997): each server owns many points on a ring, and a key belongs to the next
+/// point. If a server is removed, only its own keys move.
 struct HashRing: Sendable {
     private struct Point {
         var position: UInt64
@@ -11,7 +11,7 @@ struct HashRing: Sendable {
     private let points: [Point]
     private let serverCount: Int
 
-    /// For each unit of weight: enough for shares to differ by a few percent only.
+    /// The number of points per unit of weight: enough for shares to differ by only a few percent.
     private static let pointsPerWeight = 100
 
     /// - Parameter servers: names that are the same in every process, so that replicas agree; weights from 1.
@@ -24,7 +24,8 @@ struct HashRing: Sendable {
         }.sorted { $0.position < $1.position }
     }
 
-    /// Asks the servers in the order of the ring from `hash` on, each perhaps several times, until one is accepted.
+    /// Calls `accept` for the servers in the order of the ring from `hash` on, possibly several times for each, and
+    /// returns the first one accepted; nil if there is none.
     @inline(__always)
     func walk(from hash: UInt64, accept: (_ server: Int, _ weight: Int) -> Bool) -> Int? {
         guard !points.isEmpty else { return nil }
@@ -43,9 +44,9 @@ struct HashRing: Sendable {
     }
 }
 
-/// A hash that is the same in every process, for sharing out, not for security.
+/// A hash that is the same in every process, for load balancing, not for security.
 enum StableHash {
-    /// FNV-1a, then mixed: FNV alone leaves the high bits of similar texts alike.
+    /// FNV-1a with a final mix: FNV alone leaves the high bits of similar texts similar.
     static func of(_ bytes: some Sequence<UInt8>) -> UInt64 {
         var hash: UInt64 = 0xCBF2_9CE4_8422_2325
         for byte in bytes { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }

@@ -1,16 +1,17 @@
 package import Pipeline
 
 extension HealthCheckSettings {
-    /// Whether an answer with this status says that a server is well.
+    /// Whether a response with this status counts as healthy.
     package static func isGood(status: Int) -> Bool { HealthState.isGood(status: status) }
 }
 
-/// A server's health by its last checks in a row. It keeps its previous state until enough of them disagree.
+/// A server's health, by its last consecutive checks. The state changes only after enough consecutive checks contradict
+/// it.
 struct HealthState: Sendable {
     private let healthyAfter: Int
     private let unhealthyAfter: Int
     private(set) var isHealthy: Bool
-    /// Checks in a row that say the opposite.
+    /// The number of consecutive checks that contradict the state.
     private var opposed = 0
 
     init(healthyAfter: Int, unhealthyAfter: Int, isHealthy: Bool = true) {
@@ -32,6 +33,6 @@ struct HealthState: Sendable {
         return true
     }
 
-    /// 2xx and 3xx: the server answers and does not complain.
+    /// Whether the status is 2xx or 3xx.
     static func isGood(status: Int) -> Bool { (200..<400).contains(status) }
 }

@@ -1,13 +1,13 @@
-/// Keeps retries a bounded part of the requests, so that they cannot finish off a backend that is in trouble.
+/// A limit on the proportion of retries, so that they cannot overload a backend that is in trouble.
 struct RetryBudget: Sendable {
-    /// Each request saves so many hundredths of a retry.
+    /// The hundredths of a retry that each request adds.
     private let percent: Int
     private var saved: Int
 
-    /// The most that can be saved, in hundredths of a retry: ten retries may come at once.
+    /// The maximum of the budget, in hundredths of a retry: ten retries may occur at once.
     private static let most = 10 * 100
 
-    /// - Parameter percent: at most so many retries for 100 requests; 0: none at all.
+    /// - Parameter percent: the number of retries per 100 requests; 0: no retries.
     init(percent: Int) {
         self.percent = percent
         self.saved = percent > 0 ? Self.most : 0
@@ -17,7 +17,7 @@ struct RetryBudget: Sendable {
         if saved < Self.most { saved = min(saved + percent, Self.most) }
     }
 
-    /// Pays for a retry, if there is enough for one.
+    /// Takes a retry from the budget. Returns false if there is not enough for one.
     mutating func takeRetry() -> Bool {
         guard saved >= 100 else { return false }
         saved -= 100

@@ -1,20 +1,21 @@
 internal import NIOCore
 internal import Pipeline
 
-/// Whether one server takes requests, and how many of its share: what real requests and health checks have shown.
+/// The state of one server: whether it takes requests, and how much of its share, as shown by requests and health
+/// checks.
 struct ServerState: Sendable {
     private let policy: EjectionPolicy
     private var streak = FailureStreak()
-    /// Ejections that followed each other closely.
+    /// The number of ejections in close succession.
     private var ejections = 0
-    /// When an ejection ends.
+    /// The end of the ejection; nil if the server is not ejected.
     private(set) var ejectedUntil: NIODeadline?
     private var returnedAt: NIODeadline?
-    /// Ejected, back, and not yet proven.
+    /// Whether the server has returned from an ejection and has not yet succeeded.
     private var isOnProbation = false
-    /// The health checks' result.
+    /// The result of the health checks.
     private(set) var isHealthy = true
-    /// Whether an operator has taken it out.
+    /// Whether an operator has drained the server.
     private(set) var isDrained = false
 
     init(_ policy: EjectionPolicy) {
@@ -23,9 +24,9 @@ struct ServerState: Sendable {
 
     var isEjected: Bool { ejectedUntil != nil }
     var takesRequests: Bool { isHealthy && !isDrained && ejectedUntil == nil }
-    /// Whether time alone will change its share.
+    /// Whether the share changes with time alone.
     var isInTransition: Bool { ejectedUntil != nil || returnedAt != nil }
-    /// Whether a success would change anything: seldom, and asked for every response.
+    /// Whether a success would change the state. It rarely would; this cheap check runs for every response.
     var remembersFailures: Bool { !streak.isEmpty || isOnProbation }
 
     mutating func succeeded() {
@@ -33,16 +34,16 @@ struct ServerState: Sendable {
         isOnProbation = false
     }
 
-    /// - Returns: whether it has now failed as often as ejects a server. Then ``eject(at:)`` or ``stay()`` follows.
+    /// - Returns: whether the failures suffice for an ejection. If so, call ``eject(at:)`` or ``stay()``.
     mutating func failed(_ failure: ServerFailure) -> Bool {
-        // Requests that fail during an ejection were under way before it.
+        // Requests that fail during an ejection began before it.
         guard policy.after > 0, ejectedUntil == nil else { return false }
         streak.add(failure, policy)
         return streak.suffices(policy, isOnProbation: isOnProbation)
     }
 
     mutating func eject(at now: NIODeadline) {
-        // A server that has served well for the longest time begins anew.
+        // After a good period of the longest ejection's length, ejections are counted anew.
         if let returnedAt, now - returnedAt > policy.longest { ejections = 0 }
         ejections += 1
         let doubled = policy.first.nanoseconds.multipliedReportingOverflow(by: 1 << Int64(min(ejections - 1, 30)))
@@ -52,10 +53,10 @@ struct ServerState: Sendable {
         streak = FailureStreak()
     }
 
-    /// It is needed although it fails: its failures are counted anew.
+    /// Keeps a failing server that is needed; its failures are counted anew.
     mutating func stay() { streak = FailureStreak() }
 
-    /// Ends its ejection before its time, if there is one.
+    /// Ends an ejection now, if there is one.
     mutating func returnNow(at now: NIODeadline) {
         guard ejectedUntil != nil else { return }
         ejectedUntil = nil
@@ -63,12 +64,12 @@ struct ServerState: Sendable {
         isOnProbation = true
     }
 
-    /// - Returns: whether this has changed anything.
+    /// - Returns: whether the state has changed.
     mutating func setHealthy(_ healthy: Bool, at now: NIODeadline) -> Bool {
         guard healthy != isHealthy else { return false }
         isHealthy = healthy
         if healthy {
-            // Checks know better than what was before them.
+            // Health checks override earlier failures.
             ejectedUntil = nil
             streak = FailureStreak()
             returnedAt = now
@@ -76,14 +77,14 @@ struct ServerState: Sendable {
         return true
     }
 
-    /// - Returns: whether this has changed anything.
+    /// - Returns: whether the state has changed.
     mutating func setDrained(_ drained: Bool) -> Bool {
         guard drained != isDrained else { return false }
         isDrained = drained
         return true
     }
 
-    /// The percentage of its share that the server takes now, 0 for none. Call from time to time while
+    /// Returns the percentage of its share that the server takes now, 0 to 100. Call it regularly while
     /// ``isInTransition``.
     mutating func share(at now: NIODeadline) -> Int {
         if let until = ejectedUntil, until <= now { returnNow(at: until) }
@@ -91,7 +92,7 @@ struct ServerState: Sendable {
         guard let returnedAt else { return 100 }
         let since = now - returnedAt
         guard since < policy.slowReturn else {
-            // Kept for `eject(at:)` as long as the last ejection counts.
+            // `eject(at:)` needs `returnedAt` while the last ejection counts.
             if since > policy.longest { self.returnedAt = nil; ejections = 0 }
             return 100
         }

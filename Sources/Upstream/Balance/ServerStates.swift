@@ -1,13 +1,13 @@
 internal import NIOCore
 internal import Pipeline
 
-/// The states of an upstream's servers on one event loop. They decide together which of them are ejected: never so many
-/// that those left cannot serve in their place, and never the last one, unless that is asked for.
+/// The states of an upstream's servers on one event loop. Ejections are decided jointly: the servers left must be able
+/// to take the load, and the last one is ejected only if the policy says so.
 struct ServerStates: Sendable {
     /// The outcome of a failure.
     enum Verdict: Sendable, Equatable {
         case stays, ejected
-        /// It would be ejected, but is needed.
+        /// The server should be ejected, but is needed.
         case withheld
     }
 
@@ -21,7 +21,7 @@ struct ServerStates: Sendable {
         self.states = Array(repeating: ServerState(policy), count: count)
     }
 
-    /// As for ``ServerState/remembersFailures``.
+    /// See ``ServerState/remembersFailures``.
     func remembersFailures(of server: Int) -> Bool { states[server].remembersFailures }
 
     mutating func succeeded(_ server: Int) { states[server].succeeded() }
@@ -34,13 +34,14 @@ struct ServerStates: Sendable {
             return .ejected
         }
         states[server].stay()
-        // The last one fails as well: any of the others is worth another try.
+        // If the last server fails as well, the ejected ones get another try.
         if !hasOthers { endEjections(at: now) }
         return .withheld
     }
 
-    /// Servers that refuse connections may all be ejected but one: there is nothing to be had from them. How the others
-    /// fail may be the requests' doing, or come of too many of them, which would be more still for those left.
+    /// Returns whether another server may be ejected. All but one of the servers that refuse connections may be: they
+    /// are of no use. Other failures may be caused by the requests themselves or by overload, which would increase for
+    /// the servers left.
     private func mayEjectFurther(for failure: ServerFailure) -> Bool {
         failure == .unreachable
             || states.count(where: \.isEjected) < max(1, states.count * policy.largestShare / 100)
@@ -50,32 +51,33 @@ struct ServerStates: Sendable {
         for index in states.indices { states[index].returnNow(at: now) }
     }
 
-    /// - Returns: whether this has changed anything.
+    /// - Returns: whether the state has changed.
     mutating func setHealthy(_ healthy: Bool, server: Int, at now: NIODeadline) -> Bool {
         guard states[server].setHealthy(healthy, at: now) else { return false }
         keepOneServing(at: now)
         return true
     }
 
-    /// - Returns: whether this has changed anything.
+    /// - Returns: whether the state has changed.
     mutating func setDrained(_ drained: Bool, server: Int, at now: NIODeadline) -> Bool {
         guard states[server].setDrained(drained) else { return false }
         keepOneServing(at: now)
         return true
     }
 
-    /// Where checks or an operator have taken out the last one, those that are only ejected are better than none.
+    /// Ends the ejections if health checks or an operator have removed the last server: ejected servers are better than
+    /// none.
     private mutating func keepOneServing(at now: NIODeadline) {
         if !policy.ejectsLastServer, !states.contains(where: \.takesRequests) { endEjections(at: now) }
     }
 
-    /// As for ``ServerState/share(at:)``.
+    /// See ``ServerState/share(at:)``.
     mutating func share(of server: Int, at now: NIODeadline) -> Int { states[server].share(at: now) }
 
-    /// Whether time alone will change a server's share.
+    /// Whether any server's share changes with time alone.
     var isInTransition: Bool { states.contains(where: \.isInTransition) }
 
-    /// When the next ejection ends that is all that keeps a server from serving.
+    /// The earliest end of an ejection, among servers that are healthy and not drained; nil if there is none.
     var nextReturn: NIODeadline? {
         states.filter { $0.isHealthy && !$0.isDrained }.compactMap(\.ejectedUntil).min()
     }

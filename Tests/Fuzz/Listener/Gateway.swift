@@ -32,7 +32,7 @@ final class FuzzGateway {
         connections = ConnectionSet(eventLoop: loop)
         // The product's rate, by the fuzzer's own clock, and room for the one connection that there is at a time.
         var settings = ListenerSettings(
-            host: "127.0.0.1", port: 0, connectionsPerAddress: 1, leastRate: 500, leastRateGrace: .seconds(30))
+            host: "127.0.0.1", port: 0, connectionsPerAddress: 1, minimumRate: 500, minimumRateGrace: .seconds(30))
         settings.http2 = http2 ? HTTP2Limits() : nil
         settings.proxies = (try? IPNetwork(Self.proxyAddress)).map { [$0] } ?? []
         self.settings = settings

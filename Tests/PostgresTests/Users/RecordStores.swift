@@ -47,7 +47,7 @@ extension GatewayRecords {
 
 /// One database, opened twice.
 final class SharedRecords: Sendable {
-    typealias Users = any UserRecords & UserSessionRecords & SpentRecords & AppleTokenRecords
+    typealias Users = any UserRecords & UserSessionRecords & SingleUseRecords & AppleTokenRecords
 
     static let now: Int64 = 1_700_000_000
     static let rounds = 60

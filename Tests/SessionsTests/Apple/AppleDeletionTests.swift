@@ -41,7 +41,7 @@ struct AppleDeletionTests {
     }
 
     /// Records in which nothing can be marked as used the first time.
-    private final class SpendingLater: SpentRecords {
+    private final class SpendingLater: SingleUseRecords {
         struct Failure: Error {}
         private let users: StoredUsers
         private let fails = Mutex(true)
@@ -65,7 +65,7 @@ struct AppleDeletionTests {
     }
 
     private static func endpoints(
-        _ world: World, _ accountGuard: any AccountGuard, spent: (any SpentRecords)? = nil
+        _ world: World, _ accountGuard: any AccountGuard, spent: (any SingleUseRecords)? = nil
     ) throws -> SessionEndpoints {
         let fixture = world.fixture
         return SessionEndpoints(

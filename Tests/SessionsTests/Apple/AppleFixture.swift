@@ -122,7 +122,7 @@ enum AppleFixture {
     }
 
     static func signIn(
-        _ users: StoredUsers, _ log: CapturedLog, grants: AppleGrants? = nil, spent: (any SpentRecords)? = nil,
+        _ users: StoredUsers, _ log: CapturedLog, grants: AppleGrants? = nil, spent: (any SingleUseRecords)? = nil,
         keys: (any IssuerKeys)? = nil, now: Int64 = now, _ change: (inout AppleSignInSettings) -> Void = { _ in }
     ) throws -> AppleSignIn {
         var settings = AppleSignInSettings(

@@ -186,7 +186,7 @@ struct AppleSignInTests {
     }
 
     /// Records that can't be used.
-    struct Broken: SpentRecords {
+    struct Broken: SingleUseRecords {
         struct Fault: Error {}
         func spend(_ digest: [UInt8], until endsAt: Int64, now: Int64) async throws -> Bool { throw Fault() }
         func spend(_ proof: UserSignIn.Proof, now: Int64) async throws -> SpendingStep { throw Fault() }

@@ -1,11 +1,11 @@
 internal import GRDB
 
-/// An Apple Account as stored, with its id for the one team there is.
+/// An Apple Account as stored, with its id for the single team.
 struct AppleAccount: Sendable {
     var sub: String
     var email: String
     var isEmailVerified: Bool
-    /// The address that apps get where the user hides the own one.
+    /// The address that apps receive if the user hides their own.
     var relayEmail: String
     var hidesEmail: Bool
     var givenName: String?
@@ -14,13 +14,13 @@ struct AppleAccount: Sendable {
 
     func email(hidden: Bool) -> String { hidden ? relayEmail : email }
 
-    /// - Parameter name: An e-mail address or a `sub`.
+    /// - Parameter name: an e-mail address or a `sub`.
     static func find(_ name: String, in database: Database) throws -> AppleAccount? {
         let sql = "SELECT * FROM apple_accounts WHERE sub = ?1 OR email = ?1"
         return try Row.fetchOne(database, sql: sql, arguments: [name]).map(AppleAccount.init)
     }
 
-    /// Stores it, in the place of the one with this `sub` if there is one.
+    /// Stores the account; replaces one with the same `sub`.
     func save(in database: Database) throws {
         try database.execute(
             sql: """

@@ -1,7 +1,7 @@
 internal import GRDB
 
-/// That a user signs in to an app. It ends when the user or the app withdraws it, and all its tokens with it; the next
-/// sign-in is then as the first.
+/// A user's consent to sign in to an app. It ends with all its tokens when the user or the app withdraws it; the next
+/// sign-in is then a first one.
 struct AppleConsent: Sendable {
     var sub: String
     var clientID: String
@@ -26,7 +26,7 @@ struct AppleConsent: Sendable {
             sql: "DELETE FROM apple_consents WHERE sub = ? AND client_id = ?", arguments: [sub, clientID])
     }
 
-    /// The user's apps, with how many refresh tokens each has.
+    /// The user's apps with the number of refresh tokens of each.
     static func list(of sub: String, in database: Database) throws -> [(clientID: String, refreshTokens: Int64)] {
         try Row.fetchAll(
             database,

@@ -2,32 +2,32 @@ internal import Cryptography
 internal import Encoding
 internal import GRDB
 
-/// An authorization code, a refresh token or an access token as stored: its hash only.
+/// An authorization code, refresh token or access token as stored, identified by its hash only.
 struct AppleToken: Sendable {
     enum Kind: String, Sendable {
         case code, refresh, access
 
-        /// The first letter of such a token's text.
+        /// The first letter of the token's text.
         var letter: String { rawValue.prefix(1).lowercased() }
     }
 
     var kind: Kind
     var sub: String
     var clientID: String
-    /// Of the sign-in that a code is from.
+    /// The nonce of a code's sign-in.
     var nonce: String?
-    /// When the user signed in.
+    /// The time of the user's sign-in.
     var authTime: Int64
-    /// Nil for refresh tokens, which last until they are revoked.
+    /// Nil for refresh tokens, which are valid until they are revoked.
     var expires: Int64?
     var usedAt: Int64?
 
-    /// A new one's text, in the form of Apple's.
+    /// The text of a new token, in Apple's format.
     static func text(_ kind: Kind, _ random: (Int) -> [UInt8]) -> String {
         "\(kind.letter)\(Hexadecimal.encode(random(16))).0.local.\(Base64URL.encode(random(16)))"
     }
 
-    /// - Throws: a database error, also when the user has not agreed to this client's sign-ins.
+    /// - Throws: a database error, also if the user has not consented to this client.
     func insert(_ text: String, in database: Database) throws {
         try database.execute(
             sql: """

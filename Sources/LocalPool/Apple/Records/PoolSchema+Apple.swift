@@ -1,5 +1,5 @@
 extension PoolSchema {
-    /// Third step: the local Apple.
+    /// Third migration: the local Apple.
     static let apple = """
         CREATE TABLE apple_keys (
             key_id TEXT PRIMARY KEY,

@@ -1,12 +1,12 @@
 internal import Encoding
 internal import Logging
 
-/// The control interface of the local Apple for tests and apps: sign users in, act for them, rotate keys. Requests have
-/// passed ``LocalPoolControl``'s checks.
+/// The control interface of the local Apple for tests and apps: signs users in, acts for them and rotates keys.
+/// Requests have passed the checks of ``LocalPoolControl``.
 struct AppleControl: Sendable {
     let apple: LocalApple
 
-    /// Nil if there is nothing at this path.
+    /// Returns nil if the path does not exist.
     func answer(_ request: LocalPoolRequest) async throws(PoolError) -> LocalPoolResponse? {
         do {
             switch (request.method, request.path) {
@@ -57,7 +57,7 @@ extension LocalApple.Event {
     }
 }
 
-/// The members of a control call's body; what is of another type, or not known, is refused by its name.
+/// The members of a control call's body. Unknown members and wrong types are refused with the member's name.
 private struct ControlFields {
     private let object: JSONObject
 

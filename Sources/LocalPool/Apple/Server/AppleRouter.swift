@@ -1,12 +1,12 @@
 internal import Encoding
 internal import Logging
 
-/// Apple's endpoints, below `/auth/`.
+/// Apple's endpoints below `/auth/`.
 struct AppleRouter: Sendable {
     let apple: LocalApple
     let rehearsal: Rehearsal
 
-    /// Nil if there is nothing at this path.
+    /// Returns nil if the path does not exist.
     func answer(_ request: LocalPoolRequest) async -> LocalPoolResponse? {
         switch (request.method, request.path) {
         case ("GET", "/auth/keys"):
@@ -61,7 +61,7 @@ struct AppleRouter: Sendable {
         }
     }
 
-    /// An error in Apple's shape: that of OAuth (RFC 6749, 5.2), with 400 for a wrong client too.
+    /// An error response in Apple's format: OAuth's (RFC 6749, 5.2), with status 400 also for an invalid client.
     private static func refusal(_ error: AppleError, status: Int = 400) -> LocalPoolResponse {
         var body: JSONObject = ["error": .string(error.error)]
         if let description = error.description { body["error_description"] = .string(description) }

@@ -3,7 +3,7 @@ internal import NIOCore
 internal import NIOHTTP1
 internal import NIOPosix
 
-/// An `http` URL that notifications are posted to: the gateway's on this machine.
+/// An `http` URL for notifications: that of the gateway on this machine.
 package struct PlainURL: Sendable, Equatable {
     private let host: String
     private let port: Int
@@ -29,10 +29,10 @@ package struct PlainURL: Sendable, Equatable {
 
     private typealias Client = NIOAsyncChannel<HTTPClientResponsePart, HTTPClientRequestPart>
 
-    /// Posts the JSON text on a connection of its own.
+    /// Posts the JSON text on a new connection.
     ///
-    /// - Returns: the answer's status.
-    /// - Throws: what the connection throws, and ``DeliveryError`` if it ends before an answer or ten seconds pass.
+    /// - Returns: the response's status.
+    /// - Throws: errors of the connection; ``DeliveryError`` if it closes without a response, or after ten seconds.
     func post(_ body: [UInt8]) async throws -> Int {
         let client = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .connectTimeout(.seconds(5))

@@ -4,13 +4,13 @@ internal import GRDB
 internal import Locking
 internal import Store
 
-/// The local Apple's signing keys: three in the key set, of which two sign. Clients fail that always take the first key
-/// of the set, or the only one that ever signed.
+/// The local Apple's signing keys: three in the key set, two of which sign. This detects clients that always use the
+/// first key of the set, or that assume a single signing key.
 final class AppleKeys: Sendable {
     private struct Keys {
-        /// For the phone, for the servers, and one that nobody uses.
+        /// An unused key, the phone's key and the servers' key, in this order.
         var current: [SigningKey]
-        /// Of earlier rotations, still in the key set.
+        /// Keys of earlier rotations that are still in the key set.
         var retired: [SigningKey]
     }
 
@@ -20,7 +20,7 @@ final class AppleKeys: Sendable {
     private let store: Store
     private let random: @Sendable (Int) -> [UInt8]
 
-    /// The keys kept in the store; made, with 2048 bits each, at the first start.
+    /// Loads the keys from the store; at the first start it generates them with 2048 bits each.
     convenience init(store: Store, random: @escaping @Sendable (Int) -> [UInt8]) throws {
         let rows = try store.writeBlocking { database in
             try Row.fetchAll(database, sql: "SELECT * FROM apple_keys ORDER BY rowid")
@@ -52,18 +52,18 @@ final class AppleKeys: Sendable {
         self.random = random
     }
 
-    /// Signs what the phone gives to an app.
+    /// The key that signs the phone's tokens for apps.
     var phone: SigningKey { keys.withLock { $0.current[1] } }
 
-    /// Signs what Apple's servers give to an app's servers.
+    /// The key that signs the tokens of Apple's servers for apps' servers.
     var server: SigningKey { keys.withLock { $0.current[2] } }
 
     /// The JWK set (RFC 7517, 5).
     var keySet: JSONObject { keys.withLock { ["keys": .array(($0.current + $0.retired).map(\.publicKey))] } }
 
-    /// Signs with new keys, with new ids, from now on.
+    /// Replaces the signing keys by new ones with new ids.
     ///
-    /// - Parameter keepingOld: Whether the old ones stay in the key set.
+    /// - Parameter keepingOld: whether the old keys stay in the key set.
     func rotate(keepingOld: Bool) async throws {
         let old = keys.withLock { $0 }
         let new = Keys(
@@ -74,7 +74,7 @@ final class AppleKeys: Sendable {
 
     static func make(_ random: (Int) -> [UInt8]) throws -> [SigningKey] {
         try (0..<count).map { _ in
-            // Ten characters, as Apple's newer ones.
+            // Ten characters, like Apple's newer key ids.
             try SigningKey(
                 RSASigningKey.generate(bits: 2048), keyID: String(Base64URL.encode(random(8)).prefix(10)))
         }

@@ -1,14 +1,14 @@
 internal import Cryptography
 internal import Encoding
 
-/// Checks the client secret that an app's server sends: a JWT it signs itself with the team's key.
+/// Checks the client secret of an app's server: a JWT that the server signs with the team's key.
 struct ClientSecretCheck {
     let apple: LocalPoolConfiguration.Apple
 
-    /// Apple's "six months", in seconds.
+    /// Apple's maximum of "six months", in seconds.
     static let longestLife: Int64 = 15_777_000
 
-    /// - Throws: `invalid_client` for a client or a secret that isn't good at `now`, whatever is wrong with it.
+    /// - Throws: `invalid_client` for an unknown client, and for any error in the secret at `now`.
     func check(_ secret: String, for clientID: String, now: Int64) throws(AppleError) {
         guard apple.clientIDs.contains(clientID), let claims = signedClaims(secret) else { throw .invalidClient }
         guard claims["iss"]?.stringValue == apple.teamID, claims["sub"]?.stringValue == clientID,

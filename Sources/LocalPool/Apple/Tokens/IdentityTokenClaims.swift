@@ -3,8 +3,8 @@ internal import Encoding
 
 /// The claims of an identity token.
 struct IdentityTokenClaims {
-    /// A code or token handed out together with the identity token, which holds half of its hash (OpenID Connect Core,
-    /// 3.1.3.6 and 3.3.2.11).
+    /// The code or access token that is issued together with the identity token, which has half of its hash (OpenID
+    /// Connect Core, 3.1.3.6 and 3.3.2.11).
     enum Companion {
         case code(String)
         case accessToken(String)
@@ -14,10 +14,10 @@ struct IdentityTokenClaims {
     let clientID: String
     let account: AppleAccount
     let hidesEmail: Bool
-    /// As the app gave it: Apple doesn't hash it.
+    /// The app's nonce as given: Apple doesn't hash it.
     let nonce: String?
     let companion: Companion
-    /// When the user signed in; refreshing doesn't change it.
+    /// The time of the user's sign-in; refreshes don't change it.
     let authTime: Int64
     let writesBooleansAsText: Bool
 
@@ -33,7 +33,7 @@ struct IdentityTokenClaims {
         }
         claims["email"] = .string(account.email(hidden: hidesEmail))
         claims["email_verified"] = flag(account.isEmailVerified || hidesEmail)
-        // Apple leaves the claim out for an address that is the user's own.
+        // Apple omits the claim for the user's own address.
         if hidesEmail { claims["is_private_email"] = flag(true) }
         claims["auth_time"] = .number(JSONNumber(authTime))
         claims["nonce_supported"] = .bool(true)
@@ -51,7 +51,7 @@ struct IdentityTokenClaims {
 }
 
 extension JSONObject {
-    /// With `changes` laid over it; null takes a member away.
+    /// Returns the object with members replaced by those of `changes`; null removes a member.
     func changed(by changes: JSONObject) -> JSONObject {
         var result = self
         for (name, value) in changes {

@@ -2,8 +2,8 @@ internal import Cryptography
 internal import Encoding
 
 extension LocalPoolConfiguration.Apple.RegisteredKey {
-    /// The key in a PEM text: the private one, as Apple hands it out (`AuthKey_….p8`), of which the public half is
-    /// kept, or the public one. Nil for anything else.
+    /// Reads a PEM text: a private key as Apple issues it (`AuthKey_….p8`), whose public half is used, or a public key.
+    /// Nil for anything else.
     init?(id: String, pem: Secret) {
         guard let key = (try? P256SigningKey(pem: pem).verificationKey()) ?? Self.publicKey(pem.exposeText()) else {
             return nil
@@ -11,8 +11,8 @@ extension LocalPoolConfiguration.Apple.RegisteredKey {
         self.init(id: id, key: key)
     }
 
-    /// The bytes before the point of every SubjectPublicKeyInfo on P-256 (RFC 5480, 2): the two algorithm identifiers,
-    /// the bit string's head and the mark of an uncompressed point.
+    /// The bytes before the point in every SubjectPublicKeyInfo on P-256 (RFC 5480, 2): the two algorithm identifiers,
+    /// the header of the bit string and the marker of an uncompressed point.
     private static let prefix: [UInt8] = [
         0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x02, 0x01, 0x06, 0x08, 0x2A, 0x86, 0x48,
         0xCE,

@@ -1,8 +1,8 @@
-/// The pool's rule for new passwords.
+/// The pool's policy for new passwords.
 struct PasswordPolicy: Sendable {
     let rule: LocalPoolConfiguration.PasswordRule
 
-    /// Why the pool refuses this password, nil if it doesn't.
+    /// The reason why the pool refuses this password; nil if it does not.
     func violation(_ password: String) -> String? {
         reason(password).map { "Password did not conform with policy: \($0)" }
     }
@@ -33,7 +33,7 @@ struct PasswordPolicy: Sendable {
         return nil
     }
 
-    /// Of Cognito's list: ASCII punctuation.
+    /// Whether `scalar` is in Cognito's list of symbols: ASCII punctuation.
     private static func isSymbol(_ scalar: Unicode.Scalar) -> Bool {
         scalar.isASCII && scalar.value > 0x20 && scalar.value != 0x7F && !scalar.properties.isAlphabetic
             && scalar.properties.numericType == nil

@@ -8,7 +8,7 @@ enum UserAttribute {
     /// Cognito's standard attributes, in order.
     static var standardNames: [String] { standard.sorted() }
 
-    /// The attributes that the pool itself sets, and a client must not.
+    /// The attributes that only the pool sets.
     private static let managed: Set<String> = [
         "sub", "email_verified", "phone_number_verified", "identities", "cognito:user_status",
     ]
@@ -18,9 +18,9 @@ enum UserAttribute {
         standard.contains(name) || isManaged(name) || (name.hasPrefix("custom:") && name.count > "custom:".count)
     }
 
-    /// Whether a client may write this value.
+    /// Checks whether a client may write this value.
     ///
-    /// - Throws: the refusal if not.
+    /// - Throws: the error if it may not.
     static func check(_ name: String, _ value: String) throws(PoolError) {
         guard isKnown(name) else {
             throw .invalidParameter(
@@ -38,22 +38,22 @@ enum UserAttribute {
         }
     }
 
-    /// E.164: a plus sign and digits.
+    /// Whether `text` is a plus sign followed by 2 to 15 digits (E.164).
     static func isPhoneNumber(_ text: String) -> Bool {
         let digits = text.utf8.dropFirst()
         return text.utf8.first == UInt8(ascii: "+") && (2...15).contains(digits.count)
             && digits.allSatisfy { (0x30...0x39).contains($0) }
     }
 
-    /// Whether a client may write it.
+    /// Whether a client may write the attribute.
     static func isWritable(_ name: String) -> Bool { isKnown(name) && !isManaged(name) }
 
     static func isManaged(_ name: String) -> Bool { managed.contains(name) }
 }
 
-/// The form of an e-mail address in a user name.
+/// The format of an e-mail address in a user name.
 enum EmailAddress {
-    /// One `@` with something before it, a dotted name after it, and neither spaces nor controls.
+    /// Whether `text` has one `@`, a part before it, a dotted name after it, and no spaces or control characters.
     static func isPlausible(_ text: String) -> Bool {
         let parts = text.split(separator: "@", omittingEmptySubsequences: false)
         guard parts.count == 2, !parts[0].isEmpty else { return false }

@@ -3,8 +3,8 @@ internal import GRDB
 internal import Store
 
 extension UserPool {
-    /// UpdateUserAttributes. A code is sent to a new address, which is the user's at once and unverified, or once the
-    /// code has come back: see `attributes_require_verification_before_update`.
+    /// UpdateUserAttributes. A code is sent to a new address. The address is set at once and unverified, or only after
+    /// its code was entered: see `attributes_require_verification_before_update`.
     package func updateUserAttributes(_ request: JSONObject) async throws -> JSONObject {
         let fields = RequestFields(object: request)
         let attributes = try fields.attributes("UserAttributes")
@@ -34,7 +34,7 @@ extension UserPool {
         return [:]
     }
 
-    /// GetUserAttributeVerificationCode: another code for an address.
+    /// GetUserAttributeVerificationCode: sends another code for an address.
     func getUserAttributeVerificationCode(_ request: JSONObject) async throws -> JSONObject {
         let fields = RequestFields(object: request)
         let purpose = try Self.verifiable(fields)
@@ -52,7 +52,7 @@ extension UserPool {
         return message.map(Self.delivery) ?? [:]
     }
 
-    /// VerifyUserAttribute: the code proves the address.
+    /// VerifyUserAttribute: verifies an address by its code.
     func verifyUserAttribute(_ request: JSONObject) async throws -> JSONObject {
         let fields = RequestFields(object: request)
         let code = try fields.required("Code", maximum: 2048)
@@ -75,12 +75,12 @@ extension UserPool {
         return [:]
     }
 
-    /// Whether the client that a token is of may write the attribute.
+    /// Checks whether the client of a token may write the attribute.
     private func checkWriting(_ name: String, by clientID: String) throws(PoolError) {
         try clients.first { $0.clientID == clientID }?.checkWriting(name)
     }
 
-    /// Stores the attributes; codes go to addresses that are new.
+    /// Stores the attributes and sends codes to new addresses.
     func write(
         _ attributes: [(name: String, value: String)], of sub: String, sendingCodes: Bool
     ) async throws -> [Message] {
@@ -108,7 +108,7 @@ extension UserPool {
         }
     }
 
-    /// Sets one attribute; an address that is new is unverified, and what its code is for is returned.
+    /// Sets one attribute. A new address becomes unverified, and the purpose of its code is returned.
     private static func set(
         _ name: String, to value: String, of user: inout UserRecord
     ) throws(PoolError) -> ConfirmationCode.Purpose? {
@@ -141,9 +141,9 @@ extension UserPool {
 }
 
 extension UserRecord {
-    /// Removes an attribute, which a blank value does too.
+    /// Removes an attribute, as a blank value also does.
     ///
-    /// - Throws: InvalidParameterException for one that the user must have.
+    /// - Throws: InvalidParameterException if the attribute is required.
     fileprivate mutating func remove(
         _ name: String, _ naming: LocalPoolConfiguration.NamingRule, _ schema: LocalPoolConfiguration.AttributeSchema
     ) throws(PoolError) {

@@ -3,7 +3,7 @@ package import Encoding
 internal import Store
 
 extension UserPool {
-    /// ConfirmDevice: the app keeps a secret of its own for the device and gives its verifier.
+    /// ConfirmDevice: stores the verifier of the device secret that the app generated.
     package func confirmDevice(_ request: JSONObject) async throws -> JSONObject {
         let fields = RequestFields(object: request)
         let name = try fields.optional("DeviceName")
@@ -18,7 +18,7 @@ extension UserPool {
         return ["UserConfirmationNecessary": .bool(configuration.devices == .optIn)]
     }
 
-    /// UpdateDeviceStatus: whether the device is remembered.
+    /// UpdateDeviceStatus: sets whether the device is remembered.
     package func updateDeviceStatus(_ request: JSONObject) async throws -> JSONObject {
         let fields = RequestFields(object: request)
         let status = try fields.optional("DeviceRememberedStatus")
@@ -34,7 +34,7 @@ extension UserPool {
         return [:]
     }
 
-    /// ForgetDevice: its tokens end too.
+    /// ForgetDevice: removes the device and revokes its tokens.
     func forgetDevice(_ request: JSONObject) async throws -> JSONObject {
         let device = try await device(RequestFields(object: request))
         let now = clock()
@@ -49,7 +49,7 @@ extension UserPool {
         ["Device": Self.json(try await device(RequestFields(object: request)))]
     }
 
-    /// ListDevices: the confirmed ones, in pages.
+    /// ListDevices: the confirmed devices, in pages.
     package func listDevices(_ request: JSONObject) async throws -> JSONObject {
         let fields = RequestFields(object: request)
         let page = try Page(fields, token: "PaginationToken")
@@ -58,7 +58,7 @@ extension UserPool {
         return page.answer("Devices", devices.map { ($0.key, Self.json($0)) })
     }
 
-    /// The device that the request names, of the access token's user.
+    /// The device that the request names, which must belong to the access token's user.
     private func device(_ fields: RequestFields) async throws -> DeviceRecord {
         let key = try fields.required("DeviceKey", maximum: 55)
         let (user, _) = try await signedIn(fields)

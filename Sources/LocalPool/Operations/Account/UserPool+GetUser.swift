@@ -1,7 +1,7 @@
 package import Encoding
 
 extension UserPool {
-    /// GetUser: the attributes of the access token's user. Takes no client and no secret.
+    /// GetUser: the attributes of the access token's user. Requires no client and no secret.
     package func getUser(_ request: JSONObject) async throws -> JSONObject {
         let (user, claims) = try await signedIn(RequestFields(object: request))
         let client = clients.first { $0.clientID == claims.clientID }
@@ -13,7 +13,7 @@ extension UserPool {
         return answer
     }
 
-    /// All attributes that may be read, in the form `[{Name, Value}]`.
+    /// All readable attributes, as `[{Name, Value}]`.
     static func attributes(of user: UserRecord, where isReadable: (String) -> Bool = { _ in true }) -> JSON {
         var attributes: [(name: String, value: JSON)] = [("sub", .string(user.sub))]
         if !user.email.isEmpty { attributes.append(("email_verified", user.isEmailVerified ? "true" : "false")) }

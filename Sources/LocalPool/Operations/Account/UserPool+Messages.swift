@@ -7,15 +7,15 @@ extension UserPool {
     /// "Sends" the message: to the inbox and the log.
     func deliver(_ message: Message, in database: Database, now: Int64) throws {
         try message.insert(in: database, now: now)
-        // This log is a mailbox: there is no other way for a developer's code to arrive.
+        // This log is a mailbox: developers have no other way to receive a code.
         logger.notice(
             "confirmation code",
             metadata: ["\(message.medium.attribute)": "\(message.address)", "code": "\(message.code)"])
     }
 
-    /// A new code for `purpose`, in place of an earlier one.
+    /// Sends a new code for `purpose`, which replaces an earlier one.
     ///
-    /// - Parameter pending: the address that the code proves, where it is not the user's yet.
+    /// - Parameter pending: the address that the code verifies; nil: the user's current one.
     func sendCode(
         _ purpose: ConfirmationCode.Purpose, to user: UserRecord, at pending: String? = nil, in database: Database,
         now: Int64
@@ -43,8 +43,8 @@ extension UserPool {
         }
     }
 
-    /// How the code of a sign-up is sent; nil for a user without an address. A telephone number comes first where it is
-    /// a name of the pool's users, as at Cognito where both addresses are verified.
+    /// The medium for the code of a sign-up; nil for a user without an address. A telephone number is preferred if the
+    /// pool's users have it as a name, as at Cognito with both addresses verified.
     func signUpMedium(of user: UserRecord) -> Message.Medium? {
         let naming = configuration.naming
         let names = naming.usernameAttributes + naming.aliasAttributes
@@ -57,15 +57,15 @@ extension UserPool {
         ["CodeDeliveryDetails": .object(message.deliveryDetails)]
     }
 
-    /// The same for a user who isn't there: as if a code had been sent to the address that was named, or to one that is
-    /// always the same.
+    /// The same for an unknown user: as if a code had been sent to the address in the request, or to a constant fake
+    /// address.
     func pretendedDelivery(to username: String) -> JSONObject {
         let medium: Message.Medium = UserAttribute.isPhoneNumber(username) ? .sms : .email
         let address = pretendedAddress(of: username, medium)
         return Self.delivery(Message(medium: medium, address: address, purpose: "", code: ""))
     }
 
-    /// The address of a user who isn't there: the name where it is one, else one that is always the same.
+    /// The address of an unknown user: the user name if it is an address, otherwise a constant fake one.
     func pretendedAddress(of username: String, _ medium: Message.Medium) -> String {
         let sub = Pretence(username: username.lowercased(), key: pretenceKey).sub
         switch medium {
@@ -77,7 +77,7 @@ extension UserPool {
         }
     }
 
-    /// Counts one more request of `who`; the refusal if there were too many.
+    /// Counts a request of `who`; returns the error if the limit is exceeded.
     func exceeded(_ limit: HourlyLimit, _ who: String, in database: Database, now: Int64) throws -> PoolError? {
         guard configuration.hasHourlyLimits else { return nil }
         return try limit.allows(who, in: database, now: now) ? nil : .limitExceeded

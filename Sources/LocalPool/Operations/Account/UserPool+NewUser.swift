@@ -1,12 +1,12 @@
 internal import Encoding
 
 extension UserPool {
-    /// A user as SignUp and AdminCreateUser make one, without a password.
+    /// A user for SignUp and AdminCreateUser, without a password.
     ///
     /// - Parameters:
-    ///   - username: as given: a value of an attribute, or a name of the user's own.
-    ///   - attributes: which the client may write. Blank ones are as good as none.
-    /// - Throws: InvalidParameterException for a name or an attribute that the pool does not take.
+    ///   - username: the name as given: the value of an attribute, or a chosen name.
+    ///   - attributes: the attributes, which the client may write. Blank ones count as absent.
+    /// - Throws: InvalidParameterException for a name or attribute that the pool does not accept.
     func newUser(
         named username: String, _ attributes: [(name: String, value: String)]
     ) throws(PoolError) -> UserRecord {

@@ -2,7 +2,7 @@ internal import Encoding
 internal import Store
 
 extension UserPool {
-    /// StartWebAuthnRegistration: the options for making a passkey.
+    /// StartWebAuthnRegistration: the options for the creation of a passkey.
     func startWebAuthnRegistration(_ request: JSONObject) async throws -> JSONObject {
         let (user, claims) = try await signedIn(RequestFields(object: request))
         let party = try relyingParty()
@@ -20,7 +20,7 @@ extension UserPool {
         ]
     }
 
-    /// CompleteWebAuthnRegistration: the authenticator's response to those options.
+    /// CompleteWebAuthnRegistration: verifies the authenticator's response to those options.
     func completeWebAuthnRegistration(_ request: JSONObject) async throws -> JSONObject {
         let fields = RequestFields(object: request)
         let credential = try fields.structure("Credential").object
@@ -58,7 +58,7 @@ extension UserPool {
         return [:]
     }
 
-    /// ListWebAuthnCredentials: at most 20 at once.
+    /// ListWebAuthnCredentials: at most 20 per page.
     func listWebAuthnCredentials(_ request: JSONObject) async throws -> JSONObject {
         let fields = RequestFields(object: request)
         let maximum = request["MaxResults"]?.integerValue ?? 20
@@ -92,7 +92,7 @@ extension UserPool {
         return [:]
     }
 
-    /// GetUserAuthFactors: the first factors that the user has, and the second ones that are on.
+    /// GetUserAuthFactors: the first factors that the user has, and the enabled second factors.
     func getUserAuthFactors(_ request: JSONObject) async throws -> JSONObject {
         let (user, _) = try await signedIn(RequestFields(object: request))
         let allowed = LocalPoolConfiguration.FirstFactor.allCases.filter(
@@ -106,7 +106,7 @@ extension UserPool {
         return answer
     }
 
-    /// The name of the record of a registration that is under way; no challenge of a sign-in has it.
+    /// The name of the record of a pending registration, different from all challenges of a sign-in.
     private static let registration = "passkey registration"
 
     private func relyingParty() throws(PoolError) -> RelyingParty {

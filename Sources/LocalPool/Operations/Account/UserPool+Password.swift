@@ -3,7 +3,7 @@ internal import GRDB
 internal import Store
 
 extension UserPool {
-    /// ForgotPassword: a code to the user's e-mail address, or else the telephone number, if that is verified.
+    /// ForgotPassword: sends a code to the user's e-mail address, or to the telephone number, whichever is verified.
     package func forgotPassword(_ request: JSONObject) async throws -> JSONObject {
         let username = try provedUsername(RequestFields(object: request))
         let (now, hidesUsers) = (clock(), configuration.preventsUserExistenceErrors)
@@ -29,7 +29,7 @@ extension UserPool {
         return message.map(Self.delivery) ?? pretendedDelivery(to: username)
     }
 
-    /// ConfirmForgotPassword: the code and the new password.
+    /// ConfirmForgotPassword: sets a new password by a code.
     package func confirmForgotPassword(_ request: JSONObject) async throws -> JSONObject {
         let fields = RequestFields(object: request)
         let code = try fields.required("ConfirmationCode", maximum: 2048)
@@ -37,7 +37,7 @@ extension UserPool {
         let username = try provedUsername(fields)
         try policy.check(password)
         let known = try await store.read { try UserRecord.find(username, in: $0) }
-        // As long for a user who isn't there.
+        // An unknown user takes the same time.
         let credentials = try await credentials(password, of: known?.username ?? uuid())
         let (now, hidesUsers) = (clock(), configuration.preventsUserExistenceErrors)
         let refusal = try await store.write { database -> PoolError? in
@@ -60,7 +60,7 @@ extension UserPool {
         return [:]
     }
 
-    /// ChangePassword: the old and the new password of the access token's user.
+    /// ChangePassword: replaces the password of the access token's user, given the old one.
     package func changePassword(_ request: JSONObject) async throws -> JSONObject {
         let fields = RequestFields(object: request)
         let proposed = try fields.required("ProposedPassword", maximum: 256)

@@ -2,7 +2,7 @@ package import Encoding
 internal import Store
 
 extension UserPool {
-    /// RevokeToken: ends the sign-in that a refresh token is of. Takes the client secret itself.
+    /// RevokeToken: ends the sign-in of a refresh token. Requires the client secret itself.
     package func revokeToken(_ request: JSONObject) async throws -> JSONObject {
         let fields = RequestFields(object: request)
         let token = try fields.required("Token")
@@ -17,7 +17,7 @@ extension UserPool {
         }
         let now = clock()
         try await store.write { database in
-            // A token that is unknown is as good as revoked (RFC 7009, 2.2).
+            // An unknown token counts as revoked (RFC 7009, 2.2).
             guard let session = try RefreshTokenRecord.find(token, in: database) else { return }
             guard session.clientID.isEmpty || session.clientID == client.clientID else {
                 throw PoolError(type: "UnauthorizedException", message: "The token is another client's.")
@@ -35,7 +35,7 @@ extension UserPool {
         return [:]
     }
 
-    /// DeleteUser: the access token's user, with everything that is kept of it.
+    /// DeleteUser: deletes the access token's user with all stored data.
     package func deleteUser(_ request: JSONObject) async throws -> JSONObject {
         let (user, _) = try await signedIn(RequestFields(object: request))
         try await store.write { try user.delete(in: $0) }

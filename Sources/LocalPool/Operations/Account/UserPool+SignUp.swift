@@ -3,7 +3,7 @@ internal import GRDB
 internal import Store
 
 extension UserPool {
-    /// SignUp: a new, unconfirmed user, and a code to the user's address.
+    /// SignUp: creates an unconfirmed user and sends a code to the user's address.
     package func signUp(_ request: JSONObject) async throws -> JSONObject {
         let fields = RequestFields(object: request)
         let password = try fields.required("Password", maximum: 256)
@@ -29,7 +29,7 @@ extension UserPool {
         return answer
     }
 
-    /// ConfirmSignUp: the code proves the address that it was sent to.
+    /// ConfirmSignUp: confirms the user and verifies the address by its code.
     package func confirmSignUp(_ request: JSONObject) async throws -> JSONObject {
         let fields = RequestFields(object: request)
         let code = try fields.required("ConfirmationCode", maximum: 2048)
@@ -54,12 +54,12 @@ extension UserPool {
             return (user.email, nil)
         }
         if let refusal { throw refusal }
-        // The user is confirmed, whatever the trigger says.
+        // The user stays confirmed even if the trigger refuses.
         if let email { try run(.postConfirmation, for: email) }
         return [:]
     }
 
-    /// ResendConfirmationCode: another code for a sign-up.
+    /// ResendConfirmationCode: sends another code for a sign-up.
     package func resendConfirmationCode(_ request: JSONObject) async throws -> JSONObject {
         let username = try provedUsername(RequestFields(object: request))
         let (now, hidesUsers) = (clock(), configuration.preventsUserExistenceErrors)
@@ -78,7 +78,7 @@ extension UserPool {
         return message.map(Self.delivery) ?? pretendedDelivery(to: username)
     }
 
-    /// The user name of a request whose client has proved itself with a hash of it.
+    /// The user name of a request, after the client was authenticated by the secret hash.
     func provedUsername(_ fields: RequestFields) throws(PoolError) -> String {
         let username = try fields.username()
         try client(fields).checkSecretHash(try fields.optional("SecretHash"), username: username)

@@ -2,7 +2,7 @@ internal import Encoding
 internal import Store
 
 extension UserPool {
-    /// AdminConfirmSignUp: confirms the user; whether the address is verified stays as it is.
+    /// AdminConfirmSignUp: confirms the user without verifying the address.
     func adminConfirmSignUp(_ request: JSONObject) async throws -> JSONObject {
         let user = try await named(RequestFields(object: request))
         try await change(user.sub) { user in
@@ -20,14 +20,15 @@ extension UserPool {
         return [:]
     }
 
-    /// AdminDisableUser: no sign-in, no refresh; access tokens are refused here but verify elsewhere until they end.
+    /// AdminDisableUser: prevents sign-in and refresh. The pool refuses access tokens; elsewhere they verify until they
+    /// expire.
     func adminDisableUser(_ request: JSONObject) async throws -> JSONObject {
         let user = try await named(RequestFields(object: request))
         try await change(user.sub) { $0.isEnabled = false }
         return [:]
     }
 
-    /// AdminSetUserPassword: for good, or for one sign-in.
+    /// AdminSetUserPassword: sets a permanent or a temporary password.
     func adminSetUserPassword(_ request: JSONObject) async throws -> JSONObject {
         let fields = RequestFields(object: request)
         let password = try fields.required("Password", maximum: 256)
@@ -45,8 +46,8 @@ extension UserPool {
         return [:]
     }
 
-    /// AdminResetUserPassword: the password is out of use until ConfirmForgotPassword sets another one; the code for
-    /// that is sent at once.
+    /// AdminResetUserPassword: disables the password until ConfirmForgotPassword sets another one, and sends the code
+    /// for that.
     func adminResetUserPassword(_ request: JSONObject) async throws -> JSONObject {
         let user = try await named(RequestFields(object: request))
         let now = clock()

@@ -2,7 +2,7 @@ internal import Encoding
 internal import Store
 
 extension UserPool {
-    /// AdminCreateUser: a user with a temporary password, which is sent unless it is suppressed.
+    /// AdminCreateUser: creates a user with a temporary password, which is sent unless suppressed.
     func adminCreateUser(_ request: JSONObject) async throws -> JSONObject {
         let fields = RequestFields(object: request)
         let username = try fields.username()
@@ -40,7 +40,7 @@ extension UserPool {
         return answer
     }
 
-    /// AdminUpdateUserAttributes: may also say that an address is verified.
+    /// AdminUpdateUserAttributes: can also mark addresses as verified.
     func adminUpdateUserAttributes(_ request: JSONObject) async throws -> JSONObject {
         let fields = RequestFields(object: request)
         let user = try await named(fields)
@@ -63,7 +63,7 @@ extension UserPool {
 
     /// The user that an administrator's request names.
     ///
-    /// - Throws: UserNotFoundException, whatever the pool hides from others.
+    /// - Throws: UserNotFoundException, even if the pool hides the existence of users from clients.
     func named(_ fields: RequestFields) async throws -> UserRecord {
         let username = try fields.username()
         guard let user = try await store.read({ try UserRecord.find(username, in: $0) }) else {
@@ -95,7 +95,7 @@ extension UserPool {
         return ["User": .object(Self.description(of: user, attributes: "Attributes"))]
     }
 
-    /// The message with the password that an administrator gives; nil for a user without an address.
+    /// The message with the temporary password; nil for a user without an address.
     private func invitation(of user: UserRecord, _ password: String) -> Message? {
         signUpMedium(of: user).map { medium in
             Message(
@@ -104,7 +104,7 @@ extension UserPool {
         }
     }
 
-    /// An administrator may also set what says that an address is verified.
+    /// The attributes of an administrator's request, which may also mark addresses as verified.
     private func administratorsAttributes(
         _ fields: RequestFields, isNew: Bool
     ) throws(PoolError) -> [String: String] {
@@ -123,7 +123,7 @@ extension UserPool {
         return result
     }
 
-    /// One that every policy takes.
+    /// A password that satisfies every policy.
     private func temporaryPassword() -> String { "aA1!" + RandomIdentifier.uuid(from: random(16)) }
 
     static func description(of user: UserRecord, attributes name: String) -> JSONObject {

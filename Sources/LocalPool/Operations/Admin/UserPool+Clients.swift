@@ -3,8 +3,8 @@ package import Encoding
 internal import Store
 
 extension UserPool {
-    /// CreateUserPoolClient: a client that signs users in at once. Its settings beside flows, attributes and secret are
-    /// stored and described; tokens last as long as the pool's configuration says.
+    /// CreateUserPoolClient: creates a client that can sign users in at once. Other settings than flows, attributes and
+    /// secret are only stored and returned; token lifetimes are those of the pool's configuration.
     func createUserPoolClient(_ request: JSONObject) async throws -> JSONObject {
         let fields = RequestFields(object: request)
         _ = try fields.required("ClientName", maximum: 128)
@@ -19,7 +19,7 @@ extension UserPool {
         return ["UserPoolClient": json(client)]
     }
 
-    /// DescribeUserPoolClient. Cognito says nothing of permissions that nobody has set.
+    /// DescribeUserPoolClient. Permissions that nobody set are omitted, as at Cognito.
     package func describeUserPoolClient(_ request: JSONObject) async throws -> JSONObject {
         let client = try client(RequestFields(object: request))
         if let made = registry.records.first(where: { $0.id == client.clientID }) {
@@ -28,7 +28,7 @@ extension UserPool {
         return ["UserPoolClient": json(client)]
     }
 
-    /// UpdateUserPoolClient: what is not given gets its default, as at Cognito.
+    /// UpdateUserPoolClient: omitted settings get their defaults, as at Cognito.
     func updateUserPoolClient(_ request: JSONObject) async throws -> JSONObject {
         let fields = RequestFields(object: request)
         var client = try madeClient(fields)
@@ -64,9 +64,9 @@ extension UserPool {
             })
     }
 
-    /// The client that the request names, if it was made at run time.
+    /// The client that the request names, if it was created at run time.
     ///
-    /// - Throws: InvalidParameterException for one of the configuration file.
+    /// - Throws: InvalidParameterException for a client of the configuration file.
     private func madeClient(_ fields: RequestFields) throws(PoolError) -> AppClientRecord {
         let id = try client(fields).clientID
         guard let made = registry.records.first(where: { $0.id == id }) else {
@@ -75,7 +75,7 @@ extension UserPool {
         return made
     }
 
-    /// The members of a request that describe a client, if its attributes and flows are ones.
+    /// The members of a request that describe a client, after a check of its attributes and flows.
     private func description(_ fields: RequestFields) throws(PoolError) -> JSONObject {
         for name in try fields.strings("ReadAttributes") + fields.strings("WriteAttributes") {
             guard UserAttribute.isManaged(name) || configuration.schema[name] != nil else {
@@ -139,7 +139,7 @@ extension UserPool {
 }
 
 extension RandomIdentifier {
-    /// Letters and digits, one for each random byte; the bias does not matter to a name.
+    /// Letters and digits, one for each random byte; the bias does not matter for an identifier.
     static func client(from random: [UInt8]) -> String {
         let alphabet = Array("0123456789abcdefghijklmnopqrstuv".utf8)
         return String(decoding: random.map { alphabet[Int($0) % alphabet.count] }, as: UTF8.self)

@@ -2,7 +2,7 @@ internal import Encoding
 internal import Store
 
 extension UserPool {
-    /// DescribeUserPool: the pool as its configuration has it.
+    /// DescribeUserPool: the pool by its configuration.
     func describeUserPool(_ request: JSONObject) async throws -> JSONObject {
         let count = try await store.read { try UserRecord.all(in: $0).count }
         let naming = configuration.naming

@@ -22,7 +22,7 @@ extension UserPool {
         return ["Group": json(try await store.read { try GroupRecord.required(name, in: $0) })]
     }
 
-    /// UpdateGroup: what is not given stays.
+    /// UpdateGroup: omitted members stay.
     func updateGroup(_ request: JSONObject) async throws -> JSONObject {
         let fields = RequestFields(object: request)
         let name = try Self.groupName(fields)
@@ -37,7 +37,7 @@ extension UserPool {
         return ["Group": json(group)]
     }
 
-    /// DeleteGroup: its users are in it no more.
+    /// DeleteGroup: deletes the group and removes its users from it.
     func deleteGroup(_ request: JSONObject) async throws -> JSONObject {
         let name = try Self.groupName(RequestFields(object: request))
         let now = clock()
@@ -76,7 +76,7 @@ extension UserPool {
         return page.answer("Users", users.map { ($0.sub, .object(Self.description(of: $0, attributes: "Attributes"))) })
     }
 
-    /// AdminAddUserToGroup, of a group that is there.
+    /// AdminAddUserToGroup; the group must exist.
     func adminAddUserToGroup(_ request: JSONObject) async throws -> JSONObject {
         let fields = RequestFields(object: request)
         let group = try Self.groupName(fields)

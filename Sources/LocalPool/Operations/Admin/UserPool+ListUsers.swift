@@ -2,7 +2,7 @@ internal import Encoding
 internal import Store
 
 extension UserPool {
-    /// ListUsers: a page of the users that a filter finds, oldest first.
+    /// ListUsers: a page of the users that match a filter, oldest first.
     func listUsers(_ request: JSONObject) async throws -> JSONObject {
         let fields = RequestFields(object: request)
         let filter = try fields.optional("Filter").flatMap { $0.isEmpty ? nil : $0 }
@@ -32,7 +32,7 @@ struct UserFilter {
     let isPrefix: Bool
     let value: String
 
-    /// - Throws: InvalidParameterException for what Cognito does not search by.
+    /// - Throws: InvalidParameterException for filters that Cognito does not support.
     init(_ text: String) throws(PoolError) {
         guard let sign = text.firstIndex(of: "=") else { throw Self.unreadable }
         var name = text[..<sign]
@@ -48,7 +48,7 @@ struct UserFilter {
 
     func holds(of user: UserRecord) -> Bool {
         guard let found = text(of: user) else { return false }
-        // Names and addresses are found in any case.
+        // The comparison ignores case.
         let (one, other) = (found.lowercased(), value.lowercased())
         return isPrefix ? one.hasPrefix(other) : one == other
     }
@@ -73,7 +73,7 @@ extension StringProtocol {
         return text
     }
 
-    /// The text between quotation marks, with `\"` for one in it; nil without them.
+    /// The text between quotation marks, with `\"` unescaped; nil without quotation marks.
     fileprivate var unquoted: String? {
         guard count >= 2, first == "\"", last == "\"" else { return nil }
         return String(dropFirst().dropLast()).replacing("\\\"", with: "\"")

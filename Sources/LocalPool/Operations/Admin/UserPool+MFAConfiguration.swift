@@ -5,8 +5,8 @@ extension UserPool {
     /// GetUserPoolMfaConfig.
     func getUserPoolMfaConfig(_ request: JSONObject) async throws -> JSONObject { mfaConfiguration }
 
-    /// SetUserPoolMfaConfig: a second factor that is not given is off, and without one MFA must be off, as at Cognito.
-    /// The relying party is not a second factor and stays unless it is given. Messages and SMS roles have no effect.
+    /// SetUserPoolMfaConfig: omitted second factors are disabled, and without any, MFA must be off, as at Cognito. The
+    /// relying party is not a second factor and stays if omitted. Messages and SMS roles have no effect.
     func setUserPoolMfaConfig(_ request: JSONObject) async throws -> JSONObject {
         let fields = RequestFields(object: request)
         var settings = factorSettings.current
@@ -36,7 +36,7 @@ extension UserPool {
         return answer
     }
 
-    /// Cognito's word for the mode.
+    /// Cognito's name of the mode.
     var mfaMode: JSON {
         switch mfa.mode {
         case .off: "OFF"
@@ -45,7 +45,8 @@ extension UserPool {
         }
     }
 
-    /// The second factors that a request sets. Those of a request without any, for the relying party alone, stay.
+    /// The second factors that a request sets. A request without any, for the relying party alone, keeps the current
+    /// ones.
     private static func mfa(
         _ fields: RequestFields, _ current: LocalPoolConfiguration.MFA
     ) throws(PoolError) -> LocalPoolConfiguration.MFA {

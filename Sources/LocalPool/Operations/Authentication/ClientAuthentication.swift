@@ -1,8 +1,8 @@
 internal import Cryptography
 internal import Encoding
 
-/// How an app client proves itself: its id, and its secret either in a hash or as it is. A client without a secret is
-/// public and proves nothing.
+/// The authentication of an app client: its id, and its secret either in a hash or in plain text. A client without a
+/// secret is public and does not authenticate.
 struct ClientAuthentication: Sendable {
     let clientID: String
     let secret: Secret?
@@ -28,7 +28,8 @@ struct ClientAuthentication: Sendable {
     /// Whether the client may read the attribute; the `sub` is in every token.
     func reads(_ name: String) -> Bool { name == "sub" || readAttributes?.contains(name) != false }
 
-    /// Whether the client may write the attribute; the e-mail address is the pool's user name, which each may.
+    /// Checks whether the client may write the attribute. All clients may write the e-mail address, the pool's user
+    /// name.
     func checkWriting(_ name: String) throws(PoolError) {
         guard let writeAttributes, name != "email", !writeAttributes.contains(name) else { return }
         throw .unauthorizedAttribute
@@ -42,8 +43,8 @@ struct ClientAuthentication: Sendable {
         }
     }
 
-    /// Checks the hash of a refresh, which carries no user name: Cognito takes the user's real one (the `sub` in a pool
-    /// whose users sign in with their e-mail address), not what was typed at sign-in.
+    /// Checks the hash of a refresh, which has no user name: Cognito uses the user's real one (the `sub` in a pool
+    /// whose users sign in with their e-mail address), not the name that was entered at sign-in.
     func checkRefreshSecretHash(_ hash: String?, realUsername: String) throws(PoolError) {
         guard let hash = try received(hash) else { return }
         guard matches(hash, username: realUsername) else {
@@ -51,7 +52,7 @@ struct ClientAuthentication: Sendable {
         }
     }
 
-    /// Checks the client secret itself, as GetTokensFromRefreshToken wants it.
+    /// Checks the client secret itself, as GetTokensFromRefreshToken requires it.
     func checkSecret(_ given: String?) throws(PoolError) {
         guard let secret else { return }
         guard let given else {
@@ -68,7 +69,8 @@ struct ClientAuthentication: Sendable {
             HMACSHA256.authenticationCode(for: Array((username + clientID).utf8), key: secret?.expose() ?? []))
     }
 
-    /// The hash, which a client with a secret has to send, and one without must not; nil for a client without one.
+    /// The hash, which is required from a client with a secret and forbidden for others; nil for a client without a
+    /// secret.
     ///
     /// AWS does not document the error for a client without one. Reports of developers who met it agree:
     /// github.com/pmill/aws-cognito/pull/23, pastebin.com/juYYVtBx.

@@ -2,18 +2,18 @@ internal import Cryptography
 internal import Encoding
 internal import NIOPosix
 
-/// How passwords are hashed: a parameter, so that tests of other things need not pay for it.
+/// The password hash function, a parameter so that other tests avoid its cost.
 struct PasswordHashing: Sendable {
     let make: @Sendable (Secret) throws -> String
     let matches: @Sendable (Secret, String) -> Bool
 
-    /// - Parameter cost: the logarithm of scrypt's N.
+    /// - Parameter cost: the base-2 logarithm of scrypt's N.
     static func scrypt(cost: UInt64) -> PasswordHashing {
         PasswordHashing(
             make: { try PasswordHash.make($0, logN: cost) }, matches: { PasswordHash.matches($0, $1) })
     }
 
-    /// Hashing computes for tens of milliseconds, so it runs on threads that no other task waits for.
+    /// Hashing takes tens of milliseconds of CPU, so it runs on threads that no other task needs.
     func matchesOffThread(_ password: String, _ stored: String) async throws -> Bool {
         try await NIOThreadPool.singleton.runIfActive { matches(Secret(password), stored) }
     }

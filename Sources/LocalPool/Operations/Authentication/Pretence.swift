@@ -1,6 +1,6 @@
 internal import Cryptography
 
-/// The invented data of an unknown user: the same at each request, and different from everyone else's.
+/// The fake data of an unknown user: constant for each user name, and different between user names.
 struct Pretence {
     let sub: String
     let credentials: UserRecord.SRPCredentials

@@ -1,13 +1,13 @@
 internal import Encoding
 
-/// A sign-in on its way: what the steps after the first one need to know.
+/// A sign-in in progress: the state that later steps need.
 struct SignInAttempt: Sendable {
     var clientID: String
-    /// As the client gave it.
+    /// The device key that the client sent.
     var deviceKey: String?
-    /// Whether a second factor, or a remembered device in its place, has been proved.
+    /// Whether a second factor was verified, or a remembered device in its place.
     var hasSecondFactor = false
-    /// Whether it is on the hosted pages: they give a code in place of tokens.
+    /// Whether the sign-in is on the hosted pages, which return a code instead of tokens.
     var isHosted = false
 
     init(clientID: String, deviceKey: String?, hasSecondFactor: Bool = false, isHosted: Bool = false) {
@@ -36,11 +36,11 @@ struct SignInAttempt: Sendable {
 
 /// The next step of a sign-in.
 enum SignInStep: Sendable {
-    /// The whole answer.
+    /// The complete response.
     case challenge(JSONObject)
-    /// The user of a hosted sign-in has proven everything.
+    /// The user of a hosted sign-in has passed all steps.
     case proven
     case session(RefreshTokenRecord, token: String, newDevice: DeviceRecord?)
-    /// Returned and not thrown where throwing would undo what was counted.
+    /// Returned instead of thrown if throwing would roll back the count of attempts.
     case refusal(PoolError)
 }

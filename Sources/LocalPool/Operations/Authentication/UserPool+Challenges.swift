@@ -10,7 +10,7 @@ extension UserPool {
         "NEW_PASSWORD_REQUIRED", "SMS_OTP", "PASSWORD", "WEB_AUTHN", "PASSWORD_SRP",
     ]
 
-    /// RespondToAuthChallenge, and the administrator's.
+    /// RespondToAuthChallenge and AdminRespondToAuthChallenge.
     package func respondToAuthChallenge(_ request: JSONObject) async throws -> JSONObject {
         let fields = RequestFields(object: request)
         let name = try fields.required("ChallengeName")
@@ -42,7 +42,7 @@ extension UserPool {
         }
     }
 
-    /// Takes the challenge that the answer is to, if it is this user's and this client's.
+    /// Takes the challenge that is answered, if it belongs to this user and client.
     func take(
         _ answer: ChallengeAnswer, in database: Database, now: Int64
     ) throws -> (challenge: ChallengeRecord, user: UserRecord) {

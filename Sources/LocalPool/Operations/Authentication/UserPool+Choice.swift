@@ -8,9 +8,9 @@ extension UserPool {
     /// The names that PREFERRED_CHALLENGE and SELECT_CHALLENGE may have.
     private static let choices = ["PASSWORD", "PASSWORD_SRP", "EMAIL_OTP", "SMS_OTP", "WEB_AUTHN"]
 
-    /// The preferred factor's challenge, or the list of those that the user has.
+    /// The preferred factor's challenge, or the list of the user's factors.
     ///
-    /// A user who isn't there gets a challenge too, of a kind that is picked at random, as Cognito documents it.
+    /// An unknown user also gets a challenge, of a random kind, as Cognito documents.
     func startChoice(_ parameters: RequestFields, _ client: ClientAuthentication) async throws -> JSONObject {
         let username = try parameters.parameter("USERNAME", maximum: 128)
         let preferred = try parameters.optional("PREFERRED_CHALLENGE")
@@ -33,7 +33,7 @@ extension UserPool {
         return try await ask("SELECT_CHALLENGE", [:], choice)
     }
 
-    /// SELECT_CHALLENGE: the chosen factor's challenge. A password can come with the choice.
+    /// SELECT_CHALLENGE: the chosen factor's challenge. A password can accompany the choice.
     func selectFactor(_ answer: ChallengeAnswer, _ client: ClientAuthentication) async throws -> JSONObject {
         let name = try answer.responses.parameter("ANSWER")
         let now = clock()
@@ -51,23 +51,23 @@ extension UserPool {
         return try await begin(name, choice, answer.responses, client)
     }
 
-    /// PASSWORD: the password for a challenge without any.
+    /// PASSWORD: signs in with a password as the answer to the challenge.
     func answerPassword(_ answer: ChallengeAnswer, _ client: ClientAuthentication) async throws -> JSONObject {
         let now = clock()
         _ = try await store.write { try takeStep(answer, in: $0, now: now) }
         return try await signIn(answer.responses, client)
     }
 
-    /// PASSWORD_SRP: the client's public value, for a challenge without any.
+    /// PASSWORD_SRP: starts SRP with the client's public value.
     func answerPasswordSRP(_ answer: ChallengeAnswer, _ client: ClientAuthentication) async throws -> JSONObject {
         let now = clock()
         _ = try await store.write { try takeStep(answer, in: $0, now: now) }
         return try await startSRP(answer.responses, client)
     }
 
-    /// A sign-in that has got to its factor.
+    /// A sign-in for which a factor was chosen.
     struct Choice: Sendable {
-        /// Nil for a user who isn't there but must seem to be.
+        /// Nil for an unknown user whose existence is simulated.
         var user: UserRecord?
         var username: String
         var available: [String]
@@ -86,7 +86,7 @@ extension UserPool {
         }
     }
 
-    /// A challenge of a first factor. Its parameters do not say Cognito's own name for the user.
+    /// A challenge of a first factor. Its parameters do not reveal the user's real name.
     func ask(
         _ name: String, _ parameters: JSONObject, _ choice: Choice, adding data: JSONObject = [:],
         sending message: Message? = nil
@@ -145,7 +145,7 @@ extension UserPool {
         return Self.names(of: factors)
     }
 
-    /// The factors that the user has something to use for. Whoever is asked for a second factor has the password alone.
+    /// The factors that the user can use. A user who needs a second factor has the password only.
     func factors(
         of user: UserRecord, among allowed: [LocalPoolConfiguration.FirstFactor]
     ) async throws -> [LocalPoolConfiguration.FirstFactor] {

@@ -3,10 +3,10 @@ internal import Encoding
 internal import GRDB
 internal import Store
 
-// CUSTOM_AUTH. The configuration stands in for the triggers that define, make and verify the challenges.
+// CUSTOM_AUTH. The configuration replaces the triggers that define, create and verify the challenges.
 extension UserPool {
-    /// The first challenge. A user who isn't there gets it as well where the pool hides its users: the triggers are then
-    /// called with `userNotFound`, and these pretend.
+    /// The first challenge. An unknown user gets it as well if the pool hides the existence of users: Cognito calls the
+    /// triggers with `userNotFound`, and the simulated ones pretend that the user exists.
     func startCustom(_ parameters: RequestFields, _ client: ClientAuthentication) async throws -> JSONObject {
         let username = try parameters.parameter("USERNAME", maximum: 128)
         try client.checkSecretHash(try parameters.optional("SECRET_HASH"), username: username)
@@ -28,7 +28,7 @@ extension UserPool {
         }
     }
 
-    /// CUSTOM_CHALLENGE: a wrong answer ends the sign-in.
+    /// CUSTOM_CHALLENGE: checks the answer; a wrong one ends the sign-in.
     func answerCustom(_ answer: ChallengeAnswer) async throws -> JSONObject {
         let given = try answer.responses.parameter("ANSWER")
         let now = clock()

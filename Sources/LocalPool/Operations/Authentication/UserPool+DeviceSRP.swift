@@ -4,9 +4,9 @@ internal import GRDB
 internal import Store
 
 extension UserPool {
-    /// The challenge to a device that is remembered, which stands in for the second factor. Nil without one.
+    /// The challenge for a remembered device, which replaces the second factor. Nil without one.
     ///
-    /// - Throws: ResourceNotFoundException for a device key that isn't the user's.
+    /// - Throws: ResourceNotFoundException for a device key that does not belong to the user.
     func deviceChallenge(
         _ user: UserRecord, _ attempt: SignInAttempt, in database: Database, now: Int64
     ) throws -> SignInStep? {
@@ -16,8 +16,8 @@ extension UserPool {
         return try challenge("DEVICE_SRP_AUTH", [:], of: user, attempt, in: database, now: now)
     }
 
-    /// DEVICE_SRP_AUTH: the challenge to prove the device's secret. Some clients send the session back, others don't;
-    /// the password was proved before in any case.
+    /// DEVICE_SRP_AUTH: the challenge to prove the device's secret. Some clients return the session, others don't; the
+    /// password was verified before in any case.
     func startDeviceSRP(
         _ responses: RequestFields, _ client: ClientAuthentication, session: String?
     ) async throws -> JSONObject {
@@ -47,7 +47,7 @@ extension UserPool {
         return ["ChallengeName": "DEVICE_PASSWORD_VERIFIER", "ChallengeParameters": .object(parameters)]
     }
 
-    /// DEVICE_PASSWORD_VERIFIER: the proof.
+    /// DEVICE_PASSWORD_VERIFIER: verifies the proof.
     func verifyDevice(_ responses: RequestFields, _ client: ClientAuthentication) async throws -> JSONObject {
         let username = try responses.parameter("USERNAME", maximum: 128)
         let key = try responses.parameter("DEVICE_KEY")

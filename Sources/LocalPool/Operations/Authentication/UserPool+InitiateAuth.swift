@@ -6,12 +6,12 @@ extension UserPool {
         "USER_PASSWORD_AUTH", "ADMIN_USER_PASSWORD_AUTH", "USER_AUTH",
     ]
 
-    /// InitiateAuth with the flows that the client has.
+    /// InitiateAuth with the flows that the client allows.
     package func initiateAuth(_ request: JSONObject) async throws -> JSONObject {
         try await initiateAuth(RequestFields(object: request), by: .anyone)
     }
 
-    /// AdminInitiateAuth: as InitiateAuth, with a password flow of its own.
+    /// AdminInitiateAuth: like InitiateAuth, with its own password flow.
     package func adminInitiateAuth(_ request: JSONObject) async throws -> JSONObject {
         try await initiateAuth(RequestFields(object: request), by: .administrator)
     }
@@ -39,7 +39,7 @@ extension UserPool {
         }
     }
 
-    /// Whether this client may use this flow, asked in this way.
+    /// Checks whether this client and this caller may use the flow.
     private func check(_ flow: String, _ client: ClientAuthentication, _ caller: Caller) throws(PoolError) {
         let isAdministratorsOwn = flow.hasPrefix("ADMIN_")
         guard !isAdministratorsOwn || caller == .administrator,

@@ -1,7 +1,7 @@
 package import Encoding
 
 extension UserPool {
-    /// SetUserMFAPreference: which second factors are on, and which one is asked for.
+    /// SetUserMFAPreference: sets the enabled second factors and the preferred one.
     package func setUserMFAPreference(_ request: JSONObject) async throws -> JSONObject {
         let fields = RequestFields(object: request)
         let (user, _) = try await signedIn(fields)

@@ -3,7 +3,7 @@ internal import GRDB
 internal import Store
 
 extension UserPool {
-    /// MFA_SETUP: for codes by message with the address to send them to, for an authenticator app without.
+    /// MFA_SETUP: sets up codes by message if an address is given, otherwise an authenticator app.
     func setUpSecondFactor(_ answer: ChallengeAnswer) async throws -> JSONObject {
         if let address = try answer.responses.optional("EMAIL") {
             guard EmailAddress.isPlausible(address) else {
@@ -18,7 +18,7 @@ extension UserPool {
         return try await finishTokenSetup(answer)
     }
 
-    /// The code that proves the address; with it the method is on.
+    /// Sends the code that verifies the address and enables the method.
     private func sendSetupCode(
         _ method: SecondFactors.Method, to address: String, _ answer: ChallengeAnswer
     ) async throws -> JSONObject {
@@ -35,9 +35,9 @@ extension UserPool {
         return try self.answer(step, user)
     }
 
-    /// Switches the method on whose set-up the challenge is part of.
+    /// Enables the method that the challenge sets up.
     ///
-    /// - Returns: whether it is part of one.
+    /// - Returns: false if the challenge is not part of a set-up.
     func finishSetup(_ challenge: ChallengeRecord, _ user: inout UserRecord) throws -> Bool {
         guard let address = challenge.data["sets_up"]?.stringValue,
             let method = SecondFactors.Method(rawValue: challenge.name)

@@ -19,7 +19,7 @@ extension UserPool {
             ], of: user, attempt, in: database, now: now)
     }
 
-    /// NEW_PASSWORD_REQUIRED: the user's own password in place of the administrator's.
+    /// NEW_PASSWORD_REQUIRED: replaces the administrator's password with the user's own.
     func setNewPassword(_ answer: ChallengeAnswer) async throws -> JSONObject {
         let password = try answer.responses.parameter("NEW_PASSWORD", maximum: 256)
         let attributes = try newAttributes(answer.responses)
@@ -32,7 +32,7 @@ extension UserPool {
         let now = clock()
         let (step, user) = try await store.write { database -> (SignInStep, UserRecord) in
             var (challenge, user) = try take(answer, in: database, now: now)
-            // Another session has set it.
+            // Another session may have set the password already.
             guard user.status == .mustChangePassword else { throw PoolError.invalidSession }
             user.credentials = credentials
             user.status = .confirmed
@@ -46,7 +46,7 @@ extension UserPool {
 
     private static let attributePrefix = "userAttributes."
 
-    /// - Throws: InvalidParameterException that names required attributes which the user then still lacks.
+    /// - Throws: InvalidParameterException with the required attributes that the user would still lack.
     private func check(_ attributes: JSONObject, of user: UserRecord) throws(PoolError) {
         let missing = configuration.schema.required.filter { name in
             attributes[name]?.stringValue?.isEmpty != false && user.value(of: name) == nil

@@ -3,7 +3,7 @@ internal import GRDB
 internal import Store
 
 extension UserPool {
-    /// WEB_AUTHN: the options for the authenticator. A user who isn't there seems to have one passkey.
+    /// WEB_AUTHN: the options for the authenticator. An unknown user seems to have one passkey.
     func askForPasskey(_ choice: Choice) async throws -> JSONObject {
         guard let webAuthn else { throw PoolError.passkeysNotConfigured }
         var ids: [String]
@@ -19,7 +19,7 @@ extension UserPool {
             adding: ["challenge": .string(challenge)])
     }
 
-    /// The authenticator's response. Its session is good once, whatever the response is.
+    /// Verifies the authenticator's response. The session is valid once, whatever the result.
     func verifyPasskey(_ answer: ChallengeAnswer) async throws -> JSONObject {
         let text = try answer.responses.parameter("CREDENTIAL")
         guard let credential = (try? JSON.parse(Array(text.utf8)))?.objectValue else {
@@ -52,7 +52,7 @@ extension UserPool {
         return true
     }
 
-    /// Takes the step that the answer is to, if it is this client's. Without a user where that is pretended.
+    /// Takes the step that is answered, if it belongs to this client. The user is nil if their existence is simulated.
     func takeStep(
         _ answer: ChallengeAnswer, in database: Database, now: Int64
     ) throws -> (challenge: ChallengeRecord, user: UserRecord?) {

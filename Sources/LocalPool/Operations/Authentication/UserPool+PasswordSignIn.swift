@@ -3,7 +3,7 @@ internal import Encoding
 internal import Store
 
 extension UserPool {
-    /// USER_PASSWORD_AUTH, and an administrator's flow with the password.
+    /// USER_PASSWORD_AUTH, and the administrator's password flow.
     func signIn(_ parameters: RequestFields, _ client: ClientAuthentication) async throws -> JSONObject {
         let username = try parameters.parameter("USERNAME", maximum: 128)
         let password = try parameters.parameter("PASSWORD", maximum: 256)
@@ -13,11 +13,11 @@ extension UserPool {
             user, SignInAttempt(clientID: client.clientID, deviceKey: try parameters.optional("DEVICE_KEY")))
     }
 
-    /// The user, if the password is right and the user may sign in.
+    /// Returns the user if the password is correct and the user may sign in.
     func authenticate(_ username: String, _ password: String) async throws -> UserRecord {
         let user = try await store.read { try UserRecord.find(username, in: $0) }
         try runPreAuthentication(user, named: username)
-        // Before anything is refused, so that every refusal takes the same time.
+        // Comes before all refusals, so that they take the same time.
         let isRight = try await passwords.matchesOffThread(password, user?.credentials.passwordHash ?? decoyHash)
         if let user { try checkBeforeProof(user) }
         guard let user else {
@@ -28,7 +28,7 @@ extension UserPool {
         return try await admit(user)
     }
 
-    /// Cognito runs the trigger for a user who isn't there as well, where it hides that.
+    /// Cognito runs the trigger for unknown users as well if it hides the existence of users.
     func runPreAuthentication(_ user: UserRecord?, named username: String) throws(PoolError) {
         guard user != nil || configuration.preventsUserExistenceErrors else { return }
         try run(.preAuthentication, for: user?.email ?? username)
@@ -47,7 +47,7 @@ extension UserPool {
         return .badCredentials
     }
 
-    /// The user, whose password was right, unless there is another reason against signing in.
+    /// Returns the user, whose password was correct, unless something else prevents the sign-in.
     func admit(_ user: UserRecord) async throws -> UserRecord {
         guard user.status != .externalProvider else { throw PoolError.badCredentials }
         if user.failedAttempts > 0 {
@@ -58,7 +58,7 @@ extension UserPool {
         return user
     }
 
-    /// For users from before the pool had SRP.
+    /// Adds the SRP verifier for users from before the pool supported SRP.
     private func addVerifier(to user: UserRecord, _ password: String) async throws {
         let identity = SRPIdentity(poolID: configuration.poolID, userID: user.username)
         let srp = try PasswordHashing.srp(Secret(password), identity: identity, salt: random(16))

@@ -3,7 +3,7 @@ internal import GRDB
 internal import Store
 
 extension UserPool {
-    /// REFRESH_TOKEN_AUTH: refused once the client rotates its tokens, and hashed with the user's real name.
+    /// REFRESH_TOKEN_AUTH: refused if the client rotates its tokens. The secret hash is over the user's real name.
     func refresh(_ parameters: RequestFields, _ client: ClientAuthentication) async throws -> JSONObject {
         guard !configuration.rotation.isEnabled else {
             throw PoolError.invalidParameter("REFRESH_TOKEN_AUTH flow not enabled for this client")
@@ -20,8 +20,8 @@ extension UserPool {
         return try result(for: user, session, refreshToken: nil)
     }
 
-    /// GetTokensFromRefreshToken: takes the client secret itself and no user name; with rotation the answer holds the
-    /// next refresh token.
+    /// GetTokensFromRefreshToken: requires the client secret itself and no user name. With rotation the response has
+    /// the next refresh token.
     package func getTokensFromRefreshToken(_ request: JSONObject) async throws -> JSONObject {
         let fields = RequestFields(object: request)
         let token = try fields.required("RefreshToken")
@@ -37,13 +37,13 @@ extension UserPool {
             return ["AuthenticationResult": .object(try result(for: user, session, refreshToken: nil))]
         }
         let next = newRefreshToken()
-        // Checked and replaced in one transaction, so that of two requests with one token only one is the first.
+        // The check and the replacement are one transaction, so that only one of two requests with the same token wins.
         let now = clock()
         let (session, user, refusal) = try await store.write { database in
             let (session, user) = try Self.session(of: token, client, in: database)
             try check(session, user, deviceKey: deviceKey, in: database)
             if let replaced = session.replacedAt, now >= replaced + configuration.rotation.retryGrace {
-                // Someone else may have the token: everything from this sign-in ends. Not thrown, which would undo it.
+                // The token may be stolen: everything from this sign-in is revoked. Throwing would roll that back.
                 try session.revokeFamily(in: database, now: now)
                 return (session, user, PoolError?.some(.reusedRefreshToken))
             }
@@ -70,7 +70,7 @@ extension UserPool {
         guard session.revokedAt == nil else { throw PoolError.revokedRefreshToken }
         guard session.expires > clock() else { throw PoolError.expiredRefreshToken }
         guard user.isEnabled else { throw PoolError.userDisabled }
-        // A confirmed device's tokens are good together with its key only.
+        // The tokens of a confirmed device are valid only together with its key.
         if let key = session.deviceKey, key != deviceKey, configuration.devices != .off,
             try DeviceRecord.find(key, of: user.sub, in: database)?.isConfirmed == true
         {

@@ -3,8 +3,8 @@ internal import Encoding
 internal import Store
 
 extension UserPool {
-    /// USER_SRP_AUTH: the challenge to prove the password. A user who isn't there gets one as well, with a salt and a
-    /// name that are always the same, where the pool hides its users.
+    /// USER_SRP_AUTH: the challenge to prove the password. If the pool hides the existence of users, an unknown user
+    /// gets one as well, with a constant salt and name.
     func startSRP(_ parameters: RequestFields, _ client: ClientAuthentication) async throws -> JSONObject {
         let username = try parameters.parameter("USERNAME", maximum: 128)
         let publicValue = try Self.publicValue(parameters)
@@ -23,8 +23,8 @@ extension UserPool {
         return ["ChallengeName": "PASSWORD_VERIFIER", "ChallengeParameters": .object(answer)]
     }
 
-    /// The real name that a user who isn't there would have: what was typed is one in a pool of such names, unless it
-    /// is an alias.
+    /// The simulated real name of an unknown user: the entered name in a pool whose users choose names, unless it is an
+    /// alias.
     func pretendedName(_ typed: String, _ pretence: Pretence) -> String {
         guard configuration.naming.hasUsernames else { return pretence.sub }
         do throws(PoolError) {
@@ -35,7 +35,7 @@ extension UserPool {
         }
     }
 
-    /// PASSWORD_VERIFIER: the proof. It carries no session; the secret block says which exchange it belongs to.
+    /// PASSWORD_VERIFIER: verifies the proof. It has no session; the secret block identifies the exchange.
     func verifyPassword(_ responses: RequestFields, _ client: ClientAuthentication) async throws -> JSONObject {
         let username = try responses.parameter("USERNAME", maximum: 128)
         try client.checkSecretHash(try responses.optional("SECRET_HASH"), username: username)
@@ -87,7 +87,7 @@ extension UserPool {
         }
     }
 
-    /// The challenge's user, if there is one and `username` is one of the user's names.
+    /// The challenge's user; nil if `username` is not one of the user's names.
     func user(of challenge: ChallengeRecord, named username: String) async throws -> UserRecord? {
         let user = try await store.read { try UserRecord.find(username, in: $0) }
         guard let user, user.sub == challenge.sub else { return nil }

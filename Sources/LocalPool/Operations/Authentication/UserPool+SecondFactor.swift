@@ -4,7 +4,7 @@ internal import GRDB
 internal import Store
 
 extension UserPool {
-    /// The challenge for the user's second factor; nil if none is asked for.
+    /// The challenge for the user's second factor; nil if none is required.
     func secondFactorChallenge(
         _ user: UserRecord, _ attempt: SignInAttempt, in database: Database, now: Int64
     ) throws -> SignInStep? {
@@ -23,12 +23,12 @@ extension UserPool {
             "MFA_SETUP", ["MFAS_CAN_SETUP": Self.names(methodsToSetUp)], of: user, attempt, in: database, now: now)
     }
 
-    /// Those that the pool has.
+    /// The second factors that the pool supports.
     var methodsToSetUp: [SecondFactors.Method] {
         SecondFactors.Method.allCases.filter { mfa.methods.contains($0.rawValue) }
     }
 
-    /// The code of a second factor, or of a first one. A wrong code leaves the session good for a few more.
+    /// Verifies the code of a second or first factor. After a wrong code, the session allows a few more attempts.
     func verifyCode(_ answer: ChallengeAnswer) async throws -> JSONObject {
         let code = try answer.responses.parameter("\(answer.name)_CODE")
         let now = clock()
@@ -53,8 +53,7 @@ extension UserPool {
         return try self.answer(step, user)
     }
 
-    /// SELECT_MFA_TYPE: the challenge of the chosen method. `EMAIL_MFA` is what Cognito's documentation calls
-    /// EMAIL_OTP.
+    /// SELECT_MFA_TYPE: the challenge of the chosen method. Cognito's documentation uses `EMAIL_MFA` for EMAIL_OTP.
     func selectSecondFactor(_ answer: ChallengeAnswer) async throws -> JSONObject {
         let choice = try answer.responses.parameter("ANSWER")
         let now = clock()
@@ -83,7 +82,7 @@ extension UserPool {
 
     /// The challenge of one method.
     ///
-    /// - Parameter address: for a method that is being set up, the one that the code proves.
+    /// - Parameter address: the address that the code verifies, for a method that is being set up.
     func secondFactorChallenge(
         _ method: SecondFactors.Method, of user: UserRecord, settingUp address: String? = nil,
         _ attempt: SignInAttempt, in database: Database, now: Int64
@@ -107,7 +106,7 @@ extension UserPool {
             ], of: user, attempt, adding: data, in: database, now: now)
     }
 
-    /// The methods that are switched on, that the pool has, and that there is something to use for.
+    /// The methods that the user has enabled, the pool supports, and for which the user has an address or key.
     func usableMethods(of user: UserRecord) -> [SecondFactors.Method] {
         var methods = user.secondFactors.methods
         if mfa.mode == .required, methods.isEmpty { methods = [.sms] }
@@ -121,7 +120,7 @@ extension UserPool {
         }
     }
 
-    /// A list of names as the JSON text that challenge parameters hold.
+    /// A list of names as JSON text, the form of challenge parameters.
     private static func names(_ methods: [SecondFactors.Method]) -> JSON {
         .string(JSON.array(methods.map { .string($0.rawValue) }).text)
     }

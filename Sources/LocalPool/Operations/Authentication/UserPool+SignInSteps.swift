@@ -3,14 +3,14 @@ internal import GRDB
 internal import Store
 
 extension UserPool {
-    /// The answer after a step was right: the next challenge, or tokens.
+    /// The response after a successful step: the next challenge, or tokens.
     func proceed(_ user: UserRecord, _ attempt: SignInAttempt) async throws -> JSONObject {
         let now = clock()
         let step = try await store.write { try nextStep(user, attempt, in: $0, now: now) }
         return try answer(step, user)
     }
 
-    /// - Parameter user: nil for a refusal only.
+    /// - Parameter user: nil only with a refusal.
     func answer(_ step: SignInStep, _ user: UserRecord?) throws -> JSONObject {
         switch step {
         case .refusal(let error):
@@ -31,7 +31,7 @@ extension UserPool {
         }
     }
 
-    /// The order of Cognito's challenges: a new password, then a remembered device or the second factor, then tokens.
+    /// The next step in Cognito's order: a new password, then a remembered device or the second factor, then tokens.
     func nextStep(
         _ user: UserRecord, _ attempt: SignInAttempt, in database: Database, now: Int64
     ) throws -> SignInStep {
@@ -47,10 +47,10 @@ extension UserPool {
         return try newSession(user, attempt, in: database, now: now)
     }
 
-    /// The member of the answer, in place of tokens, that names the user of a hosted sign-in.
+    /// The member of a response that replaces the tokens and names the user of a hosted sign-in.
     static var provenUser: String { "ProvenUser" }
 
-    /// A challenge with a session to answer it.
+    /// Creates a challenge with a session.
     func challenge(
         _ name: String, _ parameters: JSONObject, of user: UserRecord, _ attempt: SignInAttempt,
         adding data: JSONObject = [:], in database: Database, now: Int64
@@ -71,7 +71,7 @@ extension UserPool {
 
     func newSessionToken() -> String { Base64URL.encode(random(600)) }
 
-    /// Tokens, and a device key where the pool tracks devices and this one hasn't got one.
+    /// Creates tokens, and a device key if the pool tracks devices and the device has no key.
     private func newSession(
         _ user: UserRecord, _ attempt: SignInAttempt, in database: Database, now: Int64
     ) throws -> SignInStep {
@@ -95,7 +95,7 @@ extension UserPool {
 
     func newRefreshToken() -> String { Base64URL.encode(random(RefreshTokenRecord.randomByteCount)) }
 
-    /// AuthenticationResult. Without rotation a refresh has no RefreshToken in it.
+    /// AuthenticationResult. The result of a refresh without rotation has no RefreshToken.
     func result(
         for user: UserRecord, _ session: RefreshTokenRecord, refreshToken: String?, nonce: String? = nil
     ) throws -> JSONObject {

@@ -4,8 +4,8 @@ internal import GRDB
 internal import Store
 
 extension UserPool {
-    /// AssociateSoftwareToken: a new key for an authenticator app, for the access token's user or in the sign-in that
-    /// the session is of.
+    /// AssociateSoftwareToken: creates a key for an authenticator app, for the access token's user or the session's
+    /// sign-in.
     package func associateSoftwareToken(_ request: JSONObject) async throws -> JSONObject {
         let fields = RequestFields(object: request)
         let key = Secret(random(32))
@@ -26,7 +26,7 @@ extension UserPool {
         return ["SecretCode": secretCode, "Session": .string(next)]
     }
 
-    /// VerifySoftwareToken: the app's first code proves that it has the key.
+    /// VerifySoftwareToken: verifies the app's first code, which shows that it has the key.
     package func verifySoftwareToken(_ request: JSONObject) async throws -> JSONObject {
         let fields = RequestFields(object: request)
         let code = try fields.required("UserCode", maximum: 6)
@@ -55,7 +55,7 @@ extension UserPool {
         return ["Status": "SUCCESS", "Session": .string(next)]
     }
 
-    /// MFA_SETUP, with the session that VerifySoftwareToken gave.
+    /// MFA_SETUP, with the session from VerifySoftwareToken.
     func finishTokenSetup(_ answer: ChallengeAnswer) async throws -> JSONObject {
         let now = clock()
         let (step, user) = try await store.write { database -> (SignInStep, UserRecord) in

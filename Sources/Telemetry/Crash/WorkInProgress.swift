@@ -1,25 +1,25 @@
 internal import Synchronization
 
-/// The work besides plain requests that is under way: in memory that is never freed, so that a crash can report it.
+/// The table of work in progress other than proxied requests. A crash report lists it, so its memory is never freed.
 ///
-/// ``CrashReport`` reads the table in a signal handler. It is therefore a fixed number of slots with an atomic state
-/// each, without locks and without Swift objects. Descriptions hold nothing secret.
-package enum WorkUnderWay {
-    /// Where one piece of work is described; nil where the table was full, which only makes a report shorter.
+/// ``CrashReport`` reads the table in a signal handler. It is therefore a fixed number of slots, each with an atomic
+/// state, without locks and Swift objects. Descriptions contain no secrets.
+package enum WorkInProgress {
+    /// The slot of one piece of work; its index is nil if the table was full, which only shortens a report.
     package struct Slot: Sendable {
         fileprivate let index: Int?
     }
 
     static let slots = 256
-    /// Bytes of a description; a longer one is cut.
+    /// The maximum length of a description in bytes. Longer ones are truncated.
     static let textLimit = 120
     private static let slotBytes = 128
     private static let free = 0
     private static let reserved = 1
-    /// A state above this is a description's length, and this added to it.
+    /// A state of at least this value is this value plus the length of a description.
     private static let described = 2
 
-    // Only slots whose state this process's threads agree upon are written to.
+    // A slot's text is written only by the thread that has reserved it by its atomic state.
     nonisolated(unsafe) private static let table: UnsafeMutableRawPointer = {
         let table = UnsafeMutableRawPointer.allocate(byteCount: slots * slotBytes, alignment: slotBytes)
         for index in 0..<slots {
@@ -30,11 +30,11 @@ package enum WorkUnderWay {
     }()
     private static let next = Atomic(0)
 
-    /// Notes that work begins. Follow it with one ``end(_:)``.
+    /// Records the begin of work. It must be followed by one ``end(_:)``.
     ///
     /// - Parameters:
-    ///   - kind: what is done, as `outbox delivery`.
-    ///   - detail: to whom or with what, such as a host's name.
+    ///   - kind: the kind of work, such as `outbox delivery`.
+    ///   - detail: the object of the work, such as a host name.
     package static func begin(_ kind: StaticString, _ detail: String = "") -> Slot {
         let first = next.add(1, ordering: .relaxed).oldValue
         for offset in 0..<slots {
@@ -46,13 +46,13 @@ package enum WorkUnderWay {
         return Slot(index: nil)
     }
 
-    /// Notes that work has ended, however it did.
+    /// Records the end of work, successful or not.
     package static func end(_ slot: Slot) {
         guard let index = slot.index else { return }
         unsafe state(index).pointee.store(free, ordering: .releasing)
     }
 
-    /// Calls `body` with each description, as bytes that are valid during the call. Safe in a signal handler.
+    /// Calls `body` with the bytes of each description, which are valid during the call. Safe in a signal handler.
     static func forEach(_ body: (UnsafeRawBufferPointer) -> Void) {
         for index in 0..<slots {
             let length = unsafe state(index).pointee.load(ordering: .acquiring) - described
@@ -72,7 +72,7 @@ package enum WorkUnderWay {
         unsafe target.copyMemory(from: UnsafeRawBufferPointer(start: kind.utf8Start, count: length))
         let bytes = detail.isEmpty ? [] : Array(" ".utf8) + Array(detail.utf8)
         for byte in bytes.prefix(textLimit - length) {
-            // The report is JSON or a line of text: nothing in it needs escaping.
+            // Bytes that JSON or text would have to escape are replaced.
             let isPlain = byte.isPlainJSON
             unsafe target[length] = isPlain ? byte : UInt8(ascii: "?")
             length += 1

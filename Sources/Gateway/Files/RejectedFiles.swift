@@ -1,23 +1,25 @@
 internal import SettingsReader
 
-/// Groups of changed files that cannot be used, while the contents from before stay in use.
-struct FilesKeptOut {
+/// Groups of changed files that cannot be used. Their previous contents stay in use.
+struct RejectedFiles {
     private struct Entry {
         let keys: [String]
         let errors: [String]
-        /// Looks at the files that it has outlasted.
+        /// The number of checks since the group was rejected.
         var looks = 0
 
         var isReported: Bool { looks > 1 }
     }
 
-    /// By the group's paths.
+    /// The rejected groups by their paths.
     private var entries: [Set<String>: Entry] = [:]
 
-    /// Groups of which the operator has been told.
+    /// The number of groups that were reported to the operator.
     var reported: Int { entries.values.count(where: \.isReported) }
 
-    /// - Parameter errors: why it cannot be used. The same errors as before are not news.
+    /// Rejects a group.
+    ///
+    /// - Parameter errors: the reasons. Unchanged errors are not reported again.
     mutating func keepOut(_ group: NamedFiles.Group, _ errors: [String]) {
         guard entries[group.paths]?.errors != errors else { return }
         entries[group.paths] = Entry(keys: group.keys, errors: errors)
@@ -27,10 +29,10 @@ struct FilesKeptOut {
 
     mutating func removeAll() { entries = [:] }
 
-    /// Ends a look at the files.
+    /// Ends a check of the files.
     ///
-    /// - Returns: the groups to report. A group that came with this look is not among them yet: a certificate that waits
-    ///   for its key may have it at the next.
+    /// - Returns: the groups to report. A group that was rejected in this check is reported after the next one, because
+    ///   a certificate may get its matching key until then.
     mutating func endLook() -> [(keys: [String], errors: [String])] {
         var news: [(keys: [String], errors: [String])] = []
         for (paths, entry) in entries where !entry.isReported {

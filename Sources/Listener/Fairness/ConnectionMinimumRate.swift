@@ -1,16 +1,16 @@
 internal import NIOCore
 
-/// Whether the streams of an HTTP/2 connection, all together, move their bytes in one direction as fast as one must.
+/// The minimum rate of all streams of an HTTP/2 connection together, in one direction.
 ///
-/// The streams of a slow phone share its line, in parts that the client or the loop chooses: six uploads at once may
-/// each be slower than the least rate, or one of them silent, while the phone does all it can. So a stream that is too
-/// slow by itself is excused while the connection keeps the rate.
+/// The streams of a slow phone share its bandwidth, in shares that the client or the event loop chooses: of six
+/// concurrent uploads, each may be slower than the minimum rate, or one of them silent, although the phone sends as
+/// fast as it can. A slow stream is therefore excused while the connection as a whole keeps the rate.
 ///
-/// As many streams as apps and browsers have connections to a server over HTTP/1.1 (six, with some room) need the rate
-/// once; of each further such number once more is asked for. Without that, one connection could hold a hundred requests
-/// at the price of one.
-struct SharedRate {
-    private var rate: LeastRate
+/// Up to eight streams together need the rate once: apps and browsers open six connections to a server over HTTP/1.1.
+/// Each further eight streams require it once again. Otherwise one connection could hold a hundred requests at the
+/// price of one.
+struct ConnectionMinimumRate {
+    private var rate: MinimumRate
     private var members = 0
     private var awaited = 0
     private var lastBytes = NIODeadline.uptimeNanoseconds(0)
@@ -18,37 +18,37 @@ struct SharedRate {
     private static let streamsForOneRate = 8
 
     init(_ rate: Int, grace: TimeAmount) {
-        self.rate = LeastRate(rate, grace: grace)
+        self.rate = MinimumRate(rate, grace: grace)
     }
 
-    /// Until when it is kept if nothing more moves.
+    /// The time until which the rate is met if no more bytes move.
     var deadline: NIODeadline { rate.deadline }
 
-    /// A stream takes part.
+    /// Adds a stream.
     mutating func join() {
         members += 1
         if members == 1 { rate.begin() }
     }
 
-    /// A stream, which is not awaited, takes part no longer.
+    /// Removes a stream that is not awaited.
     mutating func leave() {
         members -= 1
         if members == 0 { rate.end() }
     }
 
-    /// One more stream is waited for.
+    /// Begins to wait for a stream.
     mutating func wait(at now: NIODeadline) {
         awaited += 1
         rate.wait(at: now)
     }
 
-    /// One stream fewer is waited for.
+    /// Stops waiting for a stream.
     mutating func stopWaiting(at now: NIODeadline) {
         awaited -= 1
         if awaited == 0 { rate.received(0, at: now) }
     }
 
-    /// So many bytes of some stream have moved.
+    /// Records bytes that any of the streams has moved.
     mutating func moved(_ count: Int, at now: NIODeadline) {
         guard rate.isMeasuring else { return }
         lastBytes = now
@@ -58,6 +58,6 @@ struct SharedRate {
 
     func isMet(at now: NIODeadline) -> Bool { rate.isMeasuring && now < rate.deadline }
 
-    /// Whether it is kept, by bytes of which some are newer than `start`.
+    /// Returns whether the rate is met and bytes have moved after `start`.
     func isMet(since start: NIODeadline, at now: NIODeadline) -> Bool { isMet(at: now) && lastBytes > start }
 }

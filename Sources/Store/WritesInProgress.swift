@@ -1,10 +1,10 @@
-/// The writes that run or wait for others, as far as they tell whether to wait with them.
-struct WritesUnderWay: Sendable {
-    /// How long writes may make no progress before reads go another way.
+/// The writes that run or wait, tracked to decide whether to wait with them.
+struct WritesInProgress: Sendable {
+    /// How long writes may make no progress before reads use another connection.
     static let patience = Duration.milliseconds(50)
 
     private var count = 0
-    /// When one of them ended last, or the first of them began.
+    /// When the last of them ended, or the first of them began.
     private var progress: ContinuousClock.Instant
 
     init(at now: ContinuousClock.Instant) {
@@ -21,9 +21,9 @@ struct WritesUnderWay: Sendable {
         progress = now
     }
 
-    /// Whether there is one that the disk, or another process, may keep waiting.
+    /// Whether the disk, or another process, may be blocking a write.
     ///
-    /// - Parameter patience: how long none of them may have ended.
+    /// - Parameter patience: how long no write may have ended.
     func areStuck(at now: ContinuousClock.Instant, for patience: Duration = Self.patience) -> Bool {
         count > 0 && now - progress > patience
     }

@@ -1,11 +1,11 @@
 internal import Locking
 
-/// Counts the calls that tasks carry out beside the event loops, so that a stop can wait for them. A call whose client
-/// has gone belongs to no connection, but Cognito may have done its part of it already.
-package final class CallsUnderWay: Sendable {
+/// Counts the calls that run in tasks outside the event loops, so that shutdown can wait for them. A call whose client
+/// has disconnected belongs to no connection, but Cognito may already have carried out part of it.
+package final class CallsInFlight: Sendable {
     private struct State {
         var count = 0
-        /// Of those who wait until there is no call.
+        /// The tasks that wait until no call is running.
         var waiting: [AsyncStream<Never>.Continuation] = []
     }
 
@@ -13,7 +13,7 @@ package final class CallsUnderWay: Sendable {
 
     package init() {}
 
-    /// Counts a call in: each is followed by one ``end()``.
+    /// Counts a new call. Each `begin()` must be followed by one ``end()``.
     package func begin() {
         state.withLock { $0.count += 1 }
     }
@@ -22,12 +22,12 @@ package final class CallsUnderWay: Sendable {
         for each in takeWaitingAtEnd() { each.finish() }
     }
 
-    /// Returns when no call is under way, or at the deadline.
+    /// Returns when no call is running, or at the deadline.
     package func wait(until deadline: ContinuousClock.Instant) async {
         let (none, waiting) = AsyncStream<Never>.makeStream()
         guard hasCalls(notifying: waiting) else { return }
         let timer = Task {
-            // Fails only when it is cancelled, and nobody waits then.
+            // Throws only when cancelled, and then nobody waits.
             try? await Task.sleep(until: deadline, clock: .continuous)
             waiting.finish()
         }

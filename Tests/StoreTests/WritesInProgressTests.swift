@@ -3,14 +3,14 @@ import Testing
 @testable import Store
 
 @Suite("Writes under way")
-struct WritesUnderWayTests {
+struct WritesInProgressTests {
     private static let start = ContinuousClock.now
 
     private static func at(_ milliseconds: Int) -> ContinuousClock.Instant { start + .milliseconds(milliseconds) }
 
     @Test("Writes are stuck when none of them has ended for longer than a read waits")
     func stuck() {
-        var writes = WritesUnderWay(at: Self.at(0))
+        var writes = WritesInProgress(at: Self.at(0))
         #expect(!writes.areStuck(at: Self.at(1000)), "there is none")
         writes.begin(at: Self.at(1000))
         writes.begin(at: Self.at(1040))

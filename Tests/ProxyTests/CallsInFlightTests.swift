@@ -3,10 +3,10 @@ import Testing
 @testable import Proxy
 
 @Suite("Calls under way")
-struct CallsUnderWayTests {
+struct CallsInFlightTests {
     @Test("A wait ends with the last call, or at its deadline, and at once where there is no call")
     func wait() async {
-        let calls = CallsUnderWay()
+        let calls = CallsInFlight()
         let farAway = ContinuousClock.now + .seconds(3600)
         await calls.wait(until: farAway)
         calls.begin()

@@ -1,13 +1,13 @@
 package import Pipeline
 
-/// Why a backend gave no complete response.
-package enum UpstreamFault: Error, Equatable, Sendable {
+/// The reason for a missing or incomplete response of a backend.
+package enum UpstreamError: Error, Equatable, Sendable {
     /// No connection: refused, unresolvable, TLS failed. The text is libcurl's own.
     case cannotConnect(String)
     case connectTimeout
-    /// Nothing came within the first-byte time-out.
+    /// No byte arrived within the first-byte timeout.
     case firstByteTimeout
-    /// Neither direction moved within the idle time-out.
+    /// No byte was transferred in either direction within the idle timeout.
     case idleTimeout
     /// The whole exchange took longer than its route allows.
     case wholeTimeout
@@ -15,11 +15,11 @@ package enum UpstreamFault: Error, Equatable, Sendable {
     case connectionLost
     /// The response breaks HTTP/1.1; the text is the reason code.
     case protocolFault(String)
-    /// No server takes requests now; one may in so many seconds.
+    /// No server takes requests now; one may after `retryAfter` seconds.
     case noServer(retryAfter: Int)
-    /// All servers are busy and the line is full.
+    /// All servers are busy and the queue is full.
     case overloaded
-    /// All servers were busy for as long as the request could wait.
+    /// All servers were busy for the longest time that the request may wait.
     case waitedTooLong
 
     /// The kind of error that the client gets.
@@ -28,7 +28,7 @@ package enum UpstreamFault: Error, Equatable, Sendable {
         case broken
         /// 504: the backend is slow.
         case slow
-        /// 503: it was not even asked.
+        /// 503: the request was not sent to a backend.
         case unavailable(retryAfter: Int)
     }
 
@@ -41,16 +41,16 @@ package enum UpstreamFault: Error, Equatable, Sendable {
         }
     }
 
-    /// Whether the server has failed, as opposed to never having been asked or having taken longer than the route
-    /// allows.
-    var isTheServers: Bool {
+    /// Whether the server has failed. It has not if no request was sent to it, or if the response took longer than the
+    /// route allows.
+    var countsAgainstServer: Bool {
         switch self {
         case .cannotConnect, .connectTimeout, .firstByteTimeout, .idleTimeout, .connectionLost, .protocolFault: true
         case .wholeTimeout, .noServer, .overloaded, .waitedTooLong: false
         }
     }
 
-    /// The fault in words, for people.
+    /// A description for people.
     package var text: String {
         switch self {
         case .cannotConnect(let text): text
@@ -85,26 +85,26 @@ package enum UpstreamFault: Error, Equatable, Sendable {
 
 /// An error of one server.
 package enum ServerError: Sendable, Equatable {
-    case fault(UpstreamFault)
+    case error(UpstreamError)
     /// It responded with this status.
     case status(Int)
 
-    /// For people.
+    /// A description for people.
     package var text: String {
         switch self {
-        case .fault(let fault): fault.text
+        case .error(let error): error.text
         case .status(let status): "status \(status)"
         }
     }
 }
 
 extension UpstreamExchange {
-    /// The server's failure that a fault is; nil if it is none.
-    func failure(by fault: UpstreamFault) -> ServerFailure? {
-        switch fault {
+    /// Returns the server failure that an error represents; nil if the server is not at fault.
+    func failure(by error: UpstreamError) -> ServerFailure? {
+        switch error {
         case .cannotConnect: .unreachable
         case .connectTimeout: .slowToConnect
-        // A stream of events is silent for as long as nothing happens.
+        // An event stream may be silent while nothing happens.
         case .idleTimeout where isAwaitingBody: nil
         case .firstByteTimeout, .idleTimeout, .wholeTimeout, .connectionLost, .protocolFault, .noServer, .overloaded,
             .waitedTooLong:
@@ -112,6 +112,6 @@ extension UpstreamExchange {
         }
     }
 
-    /// The request's client and path.
+    /// The hashes of the request's client and path.
     var traits: RequestTraits { RequestTraits(path: request.pathHash, client: receiver?.clientHash ?? 0) }
 }

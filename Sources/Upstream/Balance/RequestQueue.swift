@@ -1,27 +1,27 @@
 internal import NIOCore
 
 /// A queue, first come first served, with a limited length and a time limit for each element.
-struct WaitingLine<Element: AnyObject> {
+struct RequestQueue<Element: AnyObject> {
     private let capacity: Int
-    private let patience: TimeAmount
+    private let timeout: TimeAmount
     private var entries: [(element: Element?, until: NIODeadline)] = []
-    /// Where the line begins: what is before it has gone.
+    /// The index of the first entry; those before it have been taken.
     private var head = 0
     private(set) var count = 0
 
-    init(capacity: Int, patience: TimeAmount) {
+    init(capacity: Int, timeout: TimeAmount) {
         self.capacity = capacity
-        self.patience = patience
+        self.timeout = timeout
     }
 
     var isEmpty: Bool { count == 0 }
-    /// Places held, with those of who has gone.
+    /// The number of stored entries, including those that have been removed.
     var storedCount: Int { entries.count }
 
-    /// - Returns: false when the line is full.
+    /// - Returns: false if the queue is full.
     mutating func add(_ element: Element, at now: NIODeadline) -> Bool {
         guard count < capacity else { return false }
-        entries.append((element, now + patience))
+        entries.append((element, now + timeout))
         count += 1
         return true
     }
@@ -41,7 +41,7 @@ struct WaitingLine<Element: AnyObject> {
         return nil
     }
 
-    /// Takes out who no longer wants to wait.
+    /// Removes an element that no longer waits.
     mutating func remove(_ element: Element) {
         guard let index = entries[head...].firstIndex(where: { $0.element === element }) else { return }
         entries[index].element = nil
@@ -49,10 +49,10 @@ struct WaitingLine<Element: AnyObject> {
         compact()
     }
 
-    /// Takes out whose time is over.
+    /// Removes and returns the elements whose time limit has passed.
     mutating func takeExpired(at now: NIODeadline) -> [Element] {
         var expired: [Element] = []
-        // All wait equally long, so the first to come are the first to go.
+        // All have the same time limit, so the oldest expire first.
         while head < entries.count, entries[head].element == nil || entries[head].until <= now {
             if let element = entries[head].element {
                 expired.append(element)
@@ -64,7 +64,7 @@ struct WaitingLine<Element: AnyObject> {
         return expired
     }
 
-    /// Takes everyone out.
+    /// Removes and returns all elements.
     mutating func takeAll() -> [Element] {
         let all = entries[head...].compactMap(\.element)
         entries.removeAll()

@@ -1,30 +1,31 @@
 internal import GRDB
 
-/// Answers that were stored for clients to which a killed process may not have sent them.
+/// Responses that were stored for clients to which a killed process may not have sent them.
 ///
-/// Whoever did not get the answer to a refresh asks for the same once more, for ``window`` seconds. When a process is
-/// killed, nobody can say what it still gave, and nobody can ask it: the windows that were open then open once more at
-/// the next start, for as long. A process that ended in good order has answered all; nothing of its is opened again.
-package enum LostAnswers {
+/// A client that did not receive the response to a refresh can request it again for ``window`` seconds. It is unknown
+/// which responses a killed process had sent, and nobody could request them while it was down. The next start therefore
+/// reopens the windows that were open then, for the same duration. A process that shut down cleanly has sent all its
+/// responses; its windows are not reopened.
+package enum RetryWindows {
     package static let migrations = [
         Store.Migration(name: "clean-ends-1", sql: "CREATE TABLE clean_ends (at INTEGER NOT NULL) STRICT")
     ]
 
-    /// For how many seconds after a refresh the same one may be asked for once more.
+    /// The number of seconds after a refresh for which the same refresh may be repeated.
     package static let window: Int64 = 60
 
-    /// Whether the answer to a refresh may be asked for once more. A time that is further ahead than the window was
-    /// written by a clock that has been set back since, and opens nothing.
+    /// Whether the response to a refresh may be requested again. A time further ahead than the window was written by a
+    /// clock that has been set back since; it opens no window.
     ///
     /// - Parameters:
-    ///   - refreshedAt: when the answer was given first, in seconds since 1970, as all times here.
-    ///   - retryUntil: until when a restart has opened the window once more.
+    ///   - refreshedAt: when the response was first given, in seconds since 1970, as all times here.
+    ///   - retryUntil: when the window that a restart reopened ends.
     package static func isOpen(refreshedAt: Int64, retryUntil: Int64, now: Int64) -> Bool {
         (now - window...now + window).contains(refreshedAt) || (now...now + window).contains(retryUntil)
     }
 
-    /// SQL for rows of which ``isOpen(refreshedAt:retryUntil:now:)`` is false, and will not be true when a clock that
-    /// is wrong for a while is right again.
+    /// SQL for rows whose ``isOpen(refreshedAt:retryUntil:now:)`` is false, and stays false after a temporarily wrong
+    /// clock has been corrected.
     static let closedCondition =
         "(refreshed_at < ? OR refreshed_at > ?) AND (retry_until < ? OR retry_until > ?)"
 
@@ -33,7 +34,7 @@ package enum LostAnswers {
         return [earliest - window, latest + window, earliest, latest + window]
     }
 
-    /// A process begins to serve. How the one before ended is forgotten by it.
+    /// Starts the service of a process, and deletes the record of how the previous process ended.
     ///
     /// - Parameter now: seconds since 1970, as below.
     package static func begin(_ store: Store, now: Int64) async throws {
@@ -45,13 +46,13 @@ package enum LostAnswers {
         }
     }
 
-    /// A process has ended its service, and has answered whom it could.
-    package static func endInGoodOrder(_ store: Store, now: Int64) async throws {
+    /// Records that a process has ended its service and has answered all requests that it could.
+    package static func recordCleanShutdown(_ store: Store, now: Int64) async throws {
         try await store.write { try $0.execute(sql: "INSERT INTO clean_ends (at) VALUES (?)", arguments: [now]) }
     }
 
-    /// When the process ended is not known: it lived at the last refresh. One in the future is no measure: it was by
-    /// another clock.
+    /// The end of the process is unknown; the last refresh shows when it still ran. A refresh time in the future is
+    /// ignored: it is from another clock.
     private static func reopen(
         _ table: String, keeping column: String, _ now: Int64, in database: Database
     ) throws {

@@ -3,27 +3,28 @@ internal import Curl
 internal import HTTPClient
 package import Settings
 
-/// Asks a running gateway whether it is well, by its admin listener.
-package struct HealthQuestion: Sendable {
+/// Asks a running gateway for its health through its admin listener.
+package struct HealthProbe: Sendable {
     /// The gateway's response.
     package struct Answer: Sendable, Equatable {
         package var isGood: Bool
-        /// Its own words, or why there are none.
+        /// The response's text, or the error if there was no response.
         package var text: String
     }
 
-    /// How it is made sure that the gateway answers and nobody else.
+    /// The verification of the gateway's identity.
     package enum Verification: Sendable {
-        /// Not at all: the listener speaks plain text.
+        /// None: the listener uses plain text.
         case plainText
-        /// It proves that it has the key of one of these certificate chains, in PEM. Their names do not count, since few
-        /// certificates have the name of a loopback address.
+        /// The gateway must prove possession of the key of one of these certificate chains, in PEM. Names are not
+        /// checked, because few certificates name a loopback address.
         case chains([[UInt8]])
-        /// Its certificate has the address's name, and was signed by one of these; nil: of the system's.
+        /// The gateway's certificate must name the address and be signed by one of these authorities; nil: by one of
+        /// the system's.
         case authorities(TrustedCertificates?)
     }
 
-    /// The certificate that the gateway is shown, with its key, in PEM.
+    /// The client certificate and its key, in PEM.
     package struct Identity: Sendable {
         var certificate: [UInt8]
         var key: Secret
@@ -41,8 +42,8 @@ package struct HealthQuestion: Sendable {
     private let timeout: Duration
 
     /// - Parameters:
-    ///   - address: the admin listener's; one for every interface is asked on this machine.
-    ///   - isAliveEnough: whether a gateway counts that runs and takes no traffic.
+    ///   - address: the address of the admin listener. A wildcard address is replaced by the loopback address.
+    ///   - isAliveEnough: whether a gateway that is alive but not ready counts as healthy.
     package init(
         address: HostAndPort, _ verification: Verification, identity: Identity? = nil, isAliveEnough: Bool,
         timeout: Duration
@@ -87,7 +88,7 @@ package struct HealthQuestion: Sendable {
         }
     }
 
-    /// Without what moves a terminal's cursor.
+    /// The lines without control characters, which could move a terminal's cursor. Only printable ASCII is kept.
     private func printableLines(_ text: String) -> String {
         let lines = text.split(whereSeparator: \.isNewline).map { $0.filter { (" "..."~").contains($0) } }
         return lines.joined(separator: "\n")
