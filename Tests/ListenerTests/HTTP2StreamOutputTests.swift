@@ -41,6 +41,36 @@ struct HTTP2StreamOutputTests {
         #expect(isCheap)
     }
 
+    @Test("Small parts do not retain the buffers that they were received in")
+    func smallParts() {
+        var output = HTTP2StreamOutput()
+        for number in 0..<40_000 {
+            var received = ByteBuffer(repeating: UInt8(truncatingIfNeeded: number), count: 2)
+            received.reserveCapacity(1 << 10)
+            output.append(received)
+        }
+        var (taken, parts, retained) = ([UInt8](), 0, 0)
+        while true {
+            let part = output.take(atMost: 64 << 10)
+            guard part.readableBytes > 0 else { break }
+            taken += part.readableBytesView
+            (parts, retained) = (parts + 1, retained + part.storageCapacity)
+        }
+        #expect(taken == (0..<40_000).flatMap { [UInt8](repeating: UInt8(truncatingIfNeeded: $0), count: 2) })
+        #expect(parts < 10 && retained < 256 << 10)
+    }
+
+    @Test("A copy that is taken from and appended to for long does not grow")
+    func endlessCopy() {
+        var output = HTTP2StreamOutput()
+        for _ in 0..<2 { output.append(ByteBuffer(string: "xy")) }
+        for _ in 0..<100_000 {
+            output.append(ByteBuffer(string: "xy"))
+            let part = output.take(atMost: 2)
+            #expect(part.readableBytes == 2 && part.storageCapacity <= 64 << 10)
+        }
+    }
+
     @Test("Parts come in their order, whole or in pieces, while others are added")
     func order() {
         var output = HTTP2StreamOutput()
