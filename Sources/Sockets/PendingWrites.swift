@@ -1,39 +1,53 @@
 internal import Glibc
 internal import NIOCore
 
-/// The bytes that were written to a connection and have not left yet.
+/// The bytes that were written to a connection and not yet sent.
 struct PendingWrites {
     private var writes: [Write] = []
-    /// Those before it have left.
+    /// The index of the first unsent write.
     private var first = 0
-    /// How many of those that are left were flushed.
+    /// The number of unsent writes that were flushed.
     private var flushed = 0
     private(set) var bytes = 0
 
     private struct Write {
         var buffer: ByteBuffer
-        let promise: EventLoopPromise<Void>?
+        var promise: EventLoopPromise<Void>?
     }
 
     var isFlushed: Bool { flushed > 0 }
 
+    /// Appends a write. Once many are waiting, small ones are copied together, because the limits of a connection count
+    /// bytes, and each write takes about 150 bytes of its own.
     mutating func append(_ buffer: ByteBuffer, _ promise: EventLoopPromise<Void>?) {
-        writes.append(Write(buffer: buffer, promise: promise))
         bytes += buffer.readableBytes
+        let last = writes.count - 1
+        guard writes.count - first >= Self.mostSeparate, buffer.readableBytes < Self.small,
+            writes[last].promise == nil, writes[last].buffer.readableBytes < Self.mostCopied
+        else {
+            writes.append(Write(buffer: buffer, promise: promise))
+            return
+        }
+        // If the last write has been flushed, the new bytes leave with it.
+        writes[last].buffer.writeImmutableBuffer(buffer)
+        writes[last].promise = promise
     }
+
+    /// The number of stored writes, including those that have been sent.
+    var storedCount: Int { writes.count }
 
     mutating func flush() { flushed = writes.count - first }
 
-    /// How one send has ended.
+    /// The result of one send.
     enum Outcome {
-        /// This much has left.
+        /// The number of bytes sent.
         case sent(Int)
-        /// The kernel takes nothing at the moment.
+        /// The kernel's buffer is full.
         case full
         case failed(Int32)
     }
 
-    /// Sends what was flushed, as much as one system call can.
+    /// Sends flushed bytes with one system call.
     func send(to descriptor: Int32, by parts: IOVectors) -> Outcome {
         var count: Int
         repeat {
@@ -42,7 +56,7 @@ struct PendingWrites {
                     Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
                 }
             } else {
-                // The buffers are in this list, and stay where they are, until the call has returned.
+                // The list retains the buffers in place until the call has returned.
                 let used = min(flushed, IOVectors.most)
                 for index in 0..<used { parts.set(index, to: writes[first + index].buffer) }
                 count = parts.send(used, to: descriptor)
@@ -52,10 +66,10 @@ struct PendingWrites {
         return errno == EAGAIN ? .full : .failed(errno)
     }
 
-    /// Takes out what has left.
+    /// Removes sent bytes.
     ///
-    /// - Parameter count: how many bytes.
-    /// - Returns: the promises of the writes that have left as a whole.
+    /// - Parameter count: the number of bytes sent.
+    /// - Returns: the promises of the writes that have been sent completely.
     mutating func remove(_ count: Int) -> [EventLoopPromise<Void>] {
         bytes -= count
         var left = count
@@ -82,15 +96,21 @@ struct PendingWrites {
         return promises
     }
 
-    /// Takes out everything.
+    /// Removes all writes and returns their promises.
     mutating func removeAll() -> [EventLoopPromise<Void>] {
         let promises = writes[first...].compactMap(\.promise)
         self = PendingWrites()
         return promises
     }
 
-    /// For how many writes there is room after all have left.
+    /// The number of waiting writes from which small ones are copied together.
+    private static let mostSeparate = 16
+    /// The size in bytes below which a write is copied.
+    private static let small = 1 << 10
+    /// The size in bytes at which a copy ends.
+    private static let mostCopied = 16 << 10
+    /// The largest number of writes for which capacity is kept after all have been sent.
     private static let mostKept = 8
-    /// How many may have left before the list is moved up.
+    /// The number of sent writes at which the list is compacted.
     private static let mostGone = 64
 }
