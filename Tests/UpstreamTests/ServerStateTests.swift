@@ -241,62 +241,80 @@ struct RetryBudgetTests {
     }
 }
 
-@Suite("The waiting line")
-struct WaitingLineTests {
+@Suite("The queue of requests")
+struct RequestQueueTests {
     private final class Guest {}
     private static let start = NIODeadline.uptimeNanoseconds(1_000_000_000)
 
     @Test("First come, first served; beyond its length nobody is taken")
     func order() {
-        var line = RequestQueue<Guest>(capacity: 2, timeout: .seconds(1))
+        var queue = RequestQueue<Guest>(capacity: 2, timeout: .seconds(1))
         let guests = (0..<3).map { _ in Guest() }
-        let taken = guests.map { line.add($0, at: Self.start) }
+        let taken = guests.map { queue.add($0, at: Self.start) }
         #expect(taken == [true, true, false])
-        #expect(line.takeFirst() === guests[0])
-        #expect(line.add(guests[2], at: Self.start) == true)
-        #expect(line.takeFirst() === guests[1])
-        #expect(line.takeFirst() === guests[2])
-        #expect(line.takeFirst() == nil)
+        #expect(queue.takeFirst() === guests[0])
+        #expect(queue.add(guests[2], at: Self.start) == true)
+        #expect(queue.takeFirst() === guests[1])
+        #expect(queue.takeFirst() === guests[2])
+        #expect(queue.takeFirst() == nil)
     }
 
     @Test("Who leaves is passed over, and makes room")
     func leaving() {
-        var line = RequestQueue<Guest>(capacity: 2, timeout: .seconds(1))
+        var queue = RequestQueue<Guest>(capacity: 2, timeout: .seconds(1))
         let guests = (0..<3).map { _ in Guest() }
-        for guest in guests.prefix(2) { _ = line.add(guest, at: Self.start) }
-        line.remove(guests[0])
-        line.remove(guests[0])
-        #expect(line.count == 1)
-        #expect(line.add(guests[2], at: Self.start) == true)
-        let all = line.takeAll()
+        for guest in guests.prefix(2) { _ = queue.add(guest, at: Self.start) }
+        queue.remove(guests[0])
+        queue.remove(guests[0])
+        #expect(queue.count == 1)
+        #expect(queue.add(guests[2], at: Self.start) == true)
+        let all = queue.takeAll()
         #expect(all.elementsEqual(guests.dropFirst(), by: ===))
-        #expect(line.isEmpty)
+        #expect(queue.isEmpty)
     }
 
     @Test("Whose time is over is taken out")
     func expiry() {
-        var line = RequestQueue<Guest>(capacity: 10, timeout: .seconds(2))
+        var queue = RequestQueue<Guest>(capacity: 10, timeout: .seconds(2))
         let guests = (0..<4).map { _ in Guest() }
         for (second, guest) in guests.enumerated() {
-            _ = line.add(guest, at: Self.start + .seconds(Int64(second)))
+            _ = queue.add(guest, at: Self.start + .seconds(Int64(second)))
         }
-        line.remove(guests[0])
-        let expired = line.takeExpired(at: Self.start + .seconds(3))
+        queue.remove(guests[0])
+        let expired = queue.takeExpired(at: Self.start + .seconds(3))
         #expect(expired.elementsEqual(guests[1...1], by: ===))
-        let further = line.takeExpired(at: Self.start + .seconds(3))
+        let further = queue.takeExpired(at: Self.start + .seconds(3))
         #expect(further.isEmpty)
-        #expect(line.takeFirst() === guests[2])
+        #expect(queue.takeFirst() === guests[2])
+    }
+
+    @Test("Elements that leave behind one that waits take no memory, nor time of those that leave later")
+    func leavingBehind() {
+        var queue = RequestQueue<Guest>(capacity: 10, timeout: .seconds(5))
+        let first = Guest()
+        _ = queue.add(first, at: Self.start)
+        for _ in 0..<50_000 {
+            let guest = Guest()
+            #expect(queue.add(guest, at: Self.start) == true)
+            queue.remove(guest)
+            queue.remove(Guest())
+        }
+        #expect(queue.storedCount < 100)
+        let (second, third) = (Guest(), Guest())
+        for guest in [second, third] { _ = queue.add(guest, at: Self.start) }
+        queue.remove(second)
+        #expect(queue.takeFirst() === first && queue.takeFirst() === third && queue.isEmpty)
     }
 
     @Test("A line that is used for long stays short")
     func long() {
-        var line = RequestQueue<Guest>(capacity: 3, timeout: .seconds(1))
-        for _ in 0..<2 { _ = line.add(Guest(), at: Self.start) }
+        var queue = RequestQueue<Guest>(capacity: 3, timeout: .seconds(1))
+        for _ in 0..<2 { _ = queue.add(Guest(), at: Self.start) }
         for _ in 0..<10_000 {
-            #expect(line.add(Guest(), at: Self.start) == true)
-            #expect(line.takeFirst() != nil)
+            #expect(queue.add(Guest(), at: Self.start) == true)
+            #expect(queue.takeFirst() != nil)
         }
-        #expect(line.count == 2)
-        #expect(line.storedCount < 200)
+        #expect(queue.count == 2)
+        #expect(queue.storedCount < 200)
     }
 }

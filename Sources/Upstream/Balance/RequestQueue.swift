@@ -1,51 +1,50 @@
 internal import NIOCore
 
-/// A queue, first come first served, with a limited length and a time limit for each element.
+/// A first-come, first-served queue with a limited length and a time limit for each element. All operations take constant
+/// time on average.
 struct RequestQueue<Element: AnyObject> {
     private let capacity: Int
     private let timeout: TimeAmount
+    /// In order of arrival. The element is nil if it has been removed.
     private var entries: [(element: Element?, until: NIODeadline)] = []
     /// The index of the first entry; those before it have been taken.
     private var head = 0
-    private(set) var count = 0
+    /// The entry of each waiting element.
+    private var indexes: [ObjectIdentifier: Int] = [:]
 
     init(capacity: Int, timeout: TimeAmount) {
         self.capacity = capacity
         self.timeout = timeout
     }
 
-    var isEmpty: Bool { count == 0 }
+    var count: Int { indexes.count }
+    var isEmpty: Bool { indexes.isEmpty }
     /// The number of stored entries, including those that have been removed.
     var storedCount: Int { entries.count }
 
+    /// Appends an element that is not waiting yet.
+    ///
     /// - Returns: false if the queue is full.
     mutating func add(_ element: Element, at now: NIODeadline) -> Bool {
         guard count < capacity else { return false }
+        indexes[ObjectIdentifier(element)] = entries.count
         entries.append((element, now + timeout))
-        count += 1
         return true
     }
 
     mutating func takeFirst() -> Element? {
+        defer { compact() }
         while head < entries.count {
-            let element = entries[head].element
-            entries[head].element = nil
             head += 1
-            if let element {
-                count -= 1
-                compact()
-                return element
-            }
+            if let element = clear(head - 1) { return element }
         }
-        compact()
         return nil
     }
 
-    /// Removes an element that no longer waits.
+    /// Removes an element that no longer waits. Has no effect if it is not waiting.
     mutating func remove(_ element: Element) {
-        guard let index = entries[head...].firstIndex(where: { $0.element === element }) else { return }
-        entries[index].element = nil
-        count -= 1
+        guard let index = indexes[ObjectIdentifier(element)] else { return }
+        _ = clear(index)
         compact()
     }
 
@@ -54,10 +53,7 @@ struct RequestQueue<Element: AnyObject> {
         var expired: [Element] = []
         // All have the same time limit, so the oldest expire first.
         while head < entries.count, entries[head].element == nil || entries[head].until <= now {
-            if let element = entries[head].element {
-                expired.append(element)
-                count -= 1
-            }
+            if let element = clear(head) { expired.append(element) }
             head += 1
         }
         compact()
@@ -68,18 +64,30 @@ struct RequestQueue<Element: AnyObject> {
     mutating func takeAll() -> [Element] {
         let all = entries[head...].compactMap(\.element)
         entries.removeAll()
+        indexes.removeAll()
         head = 0
-        count = 0
         return all
     }
 
+    /// - Returns: the element of an entry; nil if it has been removed before.
+    private mutating func clear(_ index: Int) -> Element? {
+        guard let element = entries[index].element else { return nil }
+        entries[index].element = nil
+        indexes[ObjectIdentifier(element)] = nil
+        return element
+    }
+
+    /// Drops removed entries once they outnumber the others, wherever they are.
     private mutating func compact() {
-        if count == 0 {
+        if isEmpty {
             entries.removeAll(keepingCapacity: true)
             head = 0
-        } else if head >= 64, head * 2 > entries.count {
-            entries.removeFirst(head)
+        } else if entries.count > 2 * count + 64 {
+            entries.removeAll { $0.element == nil }
             head = 0
+            for (index, entry) in entries.enumerated() {
+                if let element = entry.element { indexes[ObjectIdentifier(element)] = index }
+            }
         }
     }
 }
