@@ -54,6 +54,19 @@ struct TunnelTests {
         #expect(wire.service.paths == ["/a"])
     }
 
+    @Test("What was pipelined comes before an end that follows in the turn of the 101")
+    func pipelinedWithEnd() throws {
+        let wire = try Wire()
+        try wire.send(Self.upgrade + "frames")
+        let exchange = try #require(wire.service.exchanges.first)
+        exchange.start(.switchingProtocols)
+        exchange.flush()
+        wire.channel.pipeline.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
+        #expect(exchange.body == "frames" && exchange.ends == 2)
+        wire.run()
+        #expect(exchange.body == "frames" && exchange.ends == 2)
+    }
+
     @Test("A sink that wants no more is not read for")
     func backpressure() throws {
         let (wire, exchange) = try tunnel()

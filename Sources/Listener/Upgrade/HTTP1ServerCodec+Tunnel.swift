@@ -1,6 +1,6 @@
 internal import NIOCore
 
-/// Goes through a channel's handlers to the sink of a WebSocket: ``ExchangeSink/mustClose()``.
+/// The event that makes the exchange handler call a WebSocket's ``ExchangeSink/mustClose()``.
 struct TunnelMustClose: Sendable {}
 
 extension HTTP1ServerCodec {
@@ -8,16 +8,16 @@ extension HTTP1ServerCodec {
         if case .tunnel = reading { true } else { false }
     }
 
-    /// The connection has become a WebSocket. Bytes that the client sent behind its request are passed on once the
+    /// Turns the connection into a WebSocket. Bytes that the client sent after its request are passed on when the
     /// response's writer has returned.
     func beginTunnel(_ context: ChannelHandlerContext) {
         reading = .tunnel
         deadline = .distantFuture
         slowReader.stopWaiting()
-        // From here on nobody looks whether the response before it has left.
+        // From here on, no check detects that the previous response has been sent.
         exchanges?.responseHasLeft()
-        // The client may end its half first; what is on its way to it must not be lost. A channel that refuses this has
-        // closed already.
+        // The client may close its half first; bytes in transit to it must not be lost. The option fails only if the
+        // channel is already closed.
         try? context.channel.syncOptions?.setOption(.allowRemoteHalfClosure, value: true)
         context.eventLoop.assumeIsolated().execute { self.releaseInput() }
     }
@@ -34,7 +34,7 @@ extension HTTP1ServerCodec {
         }
     }
 
-    /// - Returns: whether there was something to pass on.
+    /// - Returns: whether bytes were passed on.
     func passThrough(_ context: ChannelHandlerContext) -> Bool {
         guard input.readableBytes > 0 else { return false }
         let bytes = input
@@ -46,12 +46,15 @@ extension HTTP1ServerCodec {
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         if case .inputClosed? = event as? ChannelEvent, isTunnel {
             hasInputEnded = true
+            // The end may come in the same turn as the 101, before the bytes that the client sent after its request
+            // have been passed on.
+            if input.readableBytes > 0 { decode(context) }
             exchanges?.receive(.end)
         }
         context.fireUserInboundEventTriggered(event)
     }
 
-    /// - Returns: whether a tunnel closes by itself now, having been told for the first time.
+    /// - Returns: whether a tunnel was asked to close by this call; false for later calls.
     func closeTunnel() -> Bool {
         guard isTunnel, !hasReportedTunnel, let context else { return false }
         hasReportedTunnel = true
