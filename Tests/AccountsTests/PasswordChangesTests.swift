@@ -78,7 +78,7 @@ struct PasswordChangesTests {
         func end(_ admission: consuming Admission, _ outcome: AccountOutcome) async throws(Refusal) {}
         func refused(_ call: AccountCall, _ outcome: AccountOutcome) async {}
         func subjects(named name: String, poolID: String) async throws -> [String] {
-            name == Fixture.email && poolID == Fixture.poolID ? [Fixture.username] : []
+            [Fixture.email, Fixture.username].contains(name) && poolID == Fixture.poolID ? [Fixture.username] : []
         }
     }
 
@@ -327,6 +327,8 @@ struct PasswordChangesTests {
     /// password.
     private static let untilNewPassword: [([JSONObject], [FetchResponse], Bool)] = [
         ([DirectStepTests.initiate("USER_PASSWORD_AUTH")], [newPasswordRequired], true),
+        // Under an address that is new to the gateway.
+        ([DirectStepTests.initiate("USER_PASSWORD_AUTH", "new@example.com")], [newPasswordRequired], true),
         (
             [
                 DirectStepTests.initiate(

@@ -5,18 +5,18 @@ internal import Logging
 internal import Pipeline
 internal import Store
 
-/// The end of a user's other sessions when the password is another one: whoever knew the old one may have a session.
+/// The end of a user's other sessions after a password change: anybody who knew the old password may have one.
 extension CognitoAccounts {
-    /// Ends all sessions of a user but one. Sign-ins that the session records do not have, as those of translated calls,
+    /// Ends all sessions of a user except one. Sign-ins without a session record, such as those of translated calls,
     /// end by the revocation list: it refuses their access tokens, and refreshes through the gateway.
     ///
-    /// The list comes first, then the records, then Cognito. A call that fails can be repeated. Failures at Cognito are
-    /// in the log only, since nobody else has the refresh tokens of these sessions.
+    /// The list is written first, then the records, then Cognito is called. A failed call can be repeated. Failures at
+    /// Cognito are only logged, since nobody else has the refresh tokens of these sessions.
     ///
-    /// - Parameter own: the `origin_jti` of the session that goes on; nil: none does.
+    /// - Parameter own: the `origin_jti` of the session that continues; nil: all end.
     func endSessions(of subject: String, sparing own: String?, _ request: AccountRequest) async throws(Refusal) {
         guard settings.passwordChanges.endsOtherSessions else { return }
-        // In a task of its own: the caller's hanging up must not leave it half-done.
+        // A separate task: a client that disconnects must not interrupt the work.
         let ending = Task { () async -> Result<Void, Refusal> in
             do throws(Refusal) {
                 return .success(try await endNow(of: subject, sparing: own, request))
@@ -27,7 +27,7 @@ extension CognitoAccounts {
         try await ending.value.get()
     }
 
-    /// - Parameter latest: until when sign-ins are meant, in seconds since 1970; nil: all are.
+    /// - Parameter latest: the latest sign-in time to end, in seconds since 1970; nil: all sign-ins end.
     func endNow(
         of subject: String, sparing own: String?, signedInUntil latest: Int64? = nil, _ request: AccountRequest
     ) async throws(Refusal) {
@@ -60,7 +60,7 @@ extension CognitoAccounts {
             ])
     }
 
-    /// The session of the records that goes on; nil where none does.
+    /// Returns the family of the recorded session that continues; nil if none does.
     private func family(
         of subject: String, _ own: String?, _ request: AccountRequest
     ) async throws(Refusal) -> [UInt8]? {
@@ -69,8 +69,8 @@ extension CognitoAccounts {
         return stored.first { $0.originID?.hasSameBytes(as: own) == true }?.family
     }
 
-    /// Until the last token of an earlier sign-in has ended. A sign-in in this very second is not meant, except those of
-    /// the records, which are named one by one.
+    /// Revokes earlier sign-ins until their last token has expired. A sign-in in the current second is not affected,
+    /// except those in the records, which are revoked one by one.
     private func revokeOthers(
         of subject: String, sparing own: String?, signedInUntil latest: Int64?, _ request: AccountRequest
     ) async throws(Refusal) {
@@ -83,25 +83,25 @@ extension CognitoAccounts {
     }
 
     private func endAtCognito(_ session: RefreshSessions.Ended, _ request: AccountRequest) async throws(Refusal) {
-        // Of a client that is configured no more.
+        // The session's app client is no longer configured.
         guard let app = poolClient(session.clientID) else {
             throw Refusal(.serviceUnavailable, reason: .cognito(.clientUnknown))
         }
         try await revokeAtCognito(session.refreshToken, of: app, request)
     }
 
-    /// Ends the other sessions of a user who has set a new password during a sign-in. The sign-in goes on in any case:
-    /// the step that has set the password cannot be repeated.
+    /// Ends the other sessions of a user who has set a new password during a sign-in. The sign-in continues in any
+    /// case: the step that has set the password cannot be repeated.
     ///
     /// - Parameters:
-    ///   - claims: of the new access token; nil where another challenge follows.
-    ///   - name: for sign-in.
-    /// - Returns: whether they have ended.
+    ///   - claims: of the new access token; nil if another challenge follows.
+    ///   - names: the user's names: the typed one, and Cognito's internal ones.
+    /// - Returns: whether the sessions have ended.
     func endSessions(
-        before claims: JSONObject?, named name: String?, requestID: String
+        before claims: JSONObject?, named names: [String], requestID: String
     ) async -> Bool {
         do throws(Refusal) {
-            try await endSessions(named: name, claims: claims, requestID: requestID)
+            try await endSessions(named: names, claims: claims, requestID: requestID)
             return true
         } catch {
             logger.error(
@@ -116,26 +116,26 @@ extension CognitoAccounts {
     /// Ends the other sessions after a direct call has set a new password.
     ///
     /// - Parameters:
-    ///   - name: for sign-in, where the call has no access token.
+    ///   - names: the user's names, for calls without an access token.
     ///   - claims: of the call's access token.
     func endSessions(
-        named name: String?, claims: JSONObject?, requestID: String
+        named names: [String], claims: JSONObject?, requestID: String
     ) async throws(Refusal) {
         let request = AccountRequest(operation: .resetPassword, requestID: requestID, clientAddress: "")
         if let subject = claims?["sub"]?.stringValue {
             return try await endSessions(of: subject, sparing: claims?["origin_jti"]?.stringValue, request)
         }
-        guard let name else { return }
-        for subject in try await subjects(named: name, request) {
+        guard !names.isEmpty else { return }
+        for subject in try await subjects(named: names, request) {
             try await endSessions(of: subject, sparing: nil, request)
         }
     }
 
-    /// The users who have signed in or refreshed by this name, in any case. The log tells where nobody has, since
-    /// sessions that the gateway has never seen by this name go on.
-    func subjects(named name: String, _ request: AccountRequest) async throws(Refusal) -> [String] {
+    /// Returns the users who have signed in or refreshed under these names, in any letter case. A name without users is
+    /// logged, since sessions that the gateway has never seen under it continue.
+    func subjects(named names: [String], _ request: AccountRequest) async throws(Refusal) -> [String] {
         guard settings.passwordChanges.endsOtherSessions else { return [] }
-        let known = try await knownSubjects(named: name, request)
+        let known = try await knownSubjects(named: names, request)
         guard known.isEmpty else { return known }
         logger.notice(
             "a password was set under a name that nobody has signed in with, so no session was ended",
@@ -143,26 +143,31 @@ extension CognitoAccounts {
         return []
     }
 
-    func knownSubjects(named name: String, _ request: AccountRequest) async throws(Refusal) -> [String] {
+    func knownSubjects(named names: [String], _ request: AccountRequest) async throws(Refusal) -> [String] {
         try await withRecords(request) {
-            try await flow.accountGuard.subjects(named: name, poolID: settings.poolID)
+            var subjects: [String] = []
+            for name in names {
+                for subject in try await flow.accountGuard.subjects(named: name, poolID: settings.poolID)
+                where !subjects.contains(where: { $0.hasSameBytes(as: subject) }) { subjects.append(subject) }
+            }
+            return subjects
         }
     }
 
-    /// Whether the sign-ins of a user up to a time have ended.
+    /// Returns whether a user's sign-ins up to a time are revoked.
     ///
     /// - Parameters:
     ///   - time: by this gateway's clock, in seconds since 1970.
-    ///   - claims: of a later access token of the user's.
+    ///   - claims: of a later access token of the user.
     func haveEnded(signInsUntil time: Int64, of claims: JSONObject) -> Bool {
         var claims = claims
-        // The times of the token are by Cognito's clock.
+        // The token's times are by Cognito's clock.
         claims["auth_time"] = .number(JSONNumber(time))
         claims["iat"] = nil
         return isOnRevocationList(claims)
     }
 
-    /// Whether the revocation list has tokens with these claims. Cognito has given them.
+    /// Returns whether the revocation list has tokens with these claims. The claims must come from Cognito.
     func isOnRevocationList(_ claims: JSONObject?) -> Bool {
         guard let claims, let subject = claims["sub"]?.stringValue else { return false }
         return isRevoked(

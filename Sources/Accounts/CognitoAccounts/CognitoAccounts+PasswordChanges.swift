@@ -4,47 +4,46 @@ internal import Logging
 internal import Pipeline
 internal import Store
 
-/// The changes of passwords that are stored until the sessions from before have ended.
+/// Password changes, stored until the earlier sessions have ended.
 extension CognitoAccounts {
-    /// A stored change: one for each user whose it may be.
+    /// A stored change: one record for each user whose password it may be.
     struct StoredChange: Sendable {
         fileprivate var ids: [[UInt8]]
         fileprivate var changes: PasswordChanges
     }
 
-    /// Cognito makes a change until then, or not at all.
+    /// The time until which Cognito may make a change that begins now.
     private var latestChange: Int64 { revocationTime() + settings.deadline.components.seconds + 1 }
 
-    /// Stores that a user is about to set a new password by a proof of the old one.
+    /// Stores a password change before the user makes it with a proof of the old password.
     ///
     /// - Parameters:
-    ///   - subject: nil where the gateway does not know whose password it is. It takes as long.
-    ///   - own: the `origin_jti` of the session that goes on; nil: none does.
-    /// - Returns: nil where no session ends.
+    ///   - subject: nil if the gateway does not know whose password it is. Storing takes the same time.
+    ///   - own: the `origin_jti` of the session that continues; nil: all end.
+    /// - Returns: nil if no session ends.
     func storeChange(
         of subject: String?, sparing own: String?, _ request: AccountRequest
     ) async throws(Refusal) -> StoredChange? {
         try await store([EndedByPassword(subject: subject, spared: own, signedInUntil: latestChange)], request)
     }
 
-    /// As ``storeChange(of:sparing:_:)``, of a user whose name is known.
+    /// As ``storeChange(of:sparing:_:)``, for a user known by name.
     func storeChange(named name: String, _ request: AccountRequest) async throws(Refusal) -> StoredChange? {
         guard settings.passwordChanges.endsOtherSessions, passwordChanges != nil else { return nil }
-        return try await store(ended(named: name, until: latestChange, request), request)
+        return try await store(ended(named: [name], until: latestChange, request), request)
     }
 
-    /// As ``storeChange(named:_:)``, at a sign-in that goes on with the new password.
-    func storeChangeAtSignIn(named name: String?, _ request: AccountRequest) async throws(Refusal) -> StoredChange? {
+    /// As ``storeChange(named:_:)``, for a sign-in that continues with the new password.
+    func storeChangeAtSignIn(named names: [String], _ request: AccountRequest) async throws(Refusal) -> StoredChange? {
         guard settings.passwordChanges.endsOtherSessions, passwordChanges != nil else { return nil }
-        return try await store(ended(named: name, until: revocationTime() - 1, request), request)
+        return try await store(ended(named: names, until: revocationTime() - 1, request), request)
     }
 
-    /// The sessions of all users whose name it is, or nobody's: storing these takes as long.
+    /// Returns the sessions of all users with this name, or of no user: storing the latter takes the same time.
     private func ended(
-        named name: String?, until latest: Int64, _ request: AccountRequest
+        named names: [String], until latest: Int64, _ request: AccountRequest
     ) async throws(Refusal) -> [EndedByPassword] {
-        var subjects: [String?] = []
-        if let name { subjects = try await knownSubjects(named: name, request) }
+        var subjects: [String?] = try await knownSubjects(named: names, request)
         if subjects.isEmpty { subjects = [nil] }
         return subjects.map { EndedByPassword(subject: $0, spared: nil, signedInUntil: latest) }
     }
@@ -68,10 +67,10 @@ extension CognitoAccounts {
         return change
     }
 
-    /// The sessions have ended, or the password was not set.
+    /// Removes a change whose sessions have ended, or whose password was not set.
     func finish(_ change: StoredChange?) async {
         guard let change else { return }
-        // In a task of its own: one who hangs up must not have it left over.
+        // A separate task: a client that disconnects must not leave the record behind.
         let removal = Task {
             var failure: (any Error)?
             for id in change.ids {
@@ -88,18 +87,18 @@ extension CognitoAccounts {
         }
     }
 
-    /// The sessions that could not be ended are left to ``endLeftOverSessions()``.
+    /// Leaves the sessions that could not be ended to ``endLeftOverSessions()``.
     func leave(_ change: StoredChange?) {
         for id in change?.ids ?? [] { change?.changes.leave(id) }
     }
 
-    /// Ends the sessions of changes that an earlier process, or an earlier call, did not bring to their end.
+    /// Ends the sessions of changes that an earlier process, or an earlier call, did not complete.
     func endLeftOverSessions() async {
         guard let passwordChanges else { return }
         let request = AccountRequest(operation: .changePassword, requestID: "", clientAddress: "")
         do {
             try await passwordChanges.removeDone()
-            // Two calls of Cognito's, which a change may take, and the records.
+            // The time of two calls to Cognito, which a change may take, and of the records.
             let changes = try await passwordChanges.leftOver(
                 poolID: settings.poolID, clientID: settings.clientID,
                 patience: 2 * settings.deadline.components.seconds + 10)
@@ -123,23 +122,23 @@ extension CognitoAccounts {
     }
 }
 
-/// Ends the sessions of changes of passwords that were not brought to their end.
+/// Ends the sessions of password changes that were not completed.
 package final class LeftOverSessions: Sendable {
     private static let interval = Duration.seconds(10)
 
     private let accounts: [CognitoAccounts]
 
-    /// - Returns: nil where nobody changes a password.
+    /// - Returns: nil if no client stores password changes.
     package init?(_ accounts: [CognitoAccounts]) {
         self.accounts = accounts.filter { $0.passwordChanges != nil }
         if self.accounts.isEmpty { return nil }
     }
 
-    /// Until cancelled; at first at once, for what the process before has left.
+    /// Runs until cancelled. The first round is immediate, for the changes that the previous process left.
     package func run() async {
         while !Task.isCancelled {
             for each in accounts where !Task.isCancelled {
-                // In a task of its own: a reload must not leave it half-done.
+                // A separate task: a reload must not interrupt the work.
                 await Task { await each.endLeftOverSessions() }.value
             }
             do {

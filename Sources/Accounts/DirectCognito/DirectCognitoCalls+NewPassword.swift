@@ -10,13 +10,13 @@ extension TranslatedCall {
     }
 }
 
-/// The end of a user's other sessions after an app's own call of Cognito's has set a new password.
+/// The end of a user's other sessions after an app's direct call has set a new password.
 extension DirectCognitoCalls {
     /// A call that sets a new password.
     private struct NewPassword {
         var owner: CognitoAccounts
         var change: PasswordChange
-        /// Under which an attempt is noted whose sessions could not be ended.
+        /// The key for a change whose sessions could not be ended.
         var key: String
 
         init?(_ call: TranslatedCall, _ owner: CognitoAccounts?) {
@@ -40,23 +40,24 @@ extension DirectCognitoCalls {
         NewPassword(call, owner(pool))
     }
 
-    /// Whether an earlier attempt has set this very password, and only the end of the other sessions is left to be done.
+    /// Returns whether an earlier attempt has set this very password, so that only the other sessions remain to be
+    /// ended.
     func isMade(_ call: TranslatedCall, at pool: DirectCognitoPool) -> Bool {
         guard let new = newPassword(call, pool) else { return false }
         return new.owner.unansweredChanges.remove(new.change, of: new.key)
     }
 
-    /// Stores that a call is about to set a new password.
+    /// Stores the password change that a call is about to make.
     ///
-    /// - Parameter account: the name that the sign-in began with, where the call is a step of one.
-    /// - Returns: nil for a call that sets none, and where no session ends.
+    /// - Parameter names: the user's names, if the call is a step of a sign-in.
+    /// - Returns: nil for a call that sets no password, or if no session ends.
     func storeChange(
-        by call: TranslatedCall, account: String?, at pool: DirectCognitoPool, requestID: String
+        by call: TranslatedCall, named names: [String], at pool: DirectCognitoPool, requestID: String
     ) async throws(DirectCognitoRefusal) -> CognitoAccounts.StoredChange? {
         let request = AccountRequest(operation: .resetPassword, requestID: requestID, clientAddress: "")
         do throws(Refusal) {
             if call.setsPasswordAtSignIn {
-                return try await owner(pool)?.storeChangeAtSignIn(named: account, request)
+                return try await owner(pool)?.storeChangeAtSignIn(named: names, request)
             }
             guard let new = newPassword(call, pool) else { return nil }
             guard let claims = call.claims else {
@@ -70,37 +71,42 @@ extension DirectCognitoCalls {
         }
     }
 
-    /// Whether a step of a sign-in may have set a password although it failed: its response was lost. Only the step
-    /// of a user who has proven a password counts, because nobody has verified the code or the token of another call.
+    /// Returns whether a failed step of a sign-in may have set a password, because its response was lost. Only the step
+    /// of a user with a proven password counts, because nobody has verified the code or the token of another call.
     func mayHaveSetPassword(
         _ call: TranslatedCall, of signIn: SignInUnderWay?, _ refusal: DirectCognitoRefusal
     ) -> Bool {
         call.setsPasswordAtSignIn && signIn?.isPasswordProven == true && refusal.reason == .cognito(.unavailable)
     }
 
-    /// The call has set no password, or nobody knows whose.
+    /// Removes the change of a call that has set no password, or whose user nobody knows.
     func drop(_ change: CognitoAccounts.StoredChange?, at pool: DirectCognitoPool) async {
         await owner(pool)?.finish(change)
     }
 
-    /// The password is set, or may be, and the call counts for nothing all the same.
+    /// Leaves a change for later: the password is set, or may be, but the call is refused.
     func leave(_ change: CognitoAccounts.StoredChange?, at pool: DirectCognitoPool) { owner(pool)?.leave(change) }
 
-    /// - Parameter account: the name that the sign-in began with, where the call is a step of one.
+    /// Ends the user's other sessions after a call that has set a new password.
+    ///
+    /// - Parameter names: the user's names, if the call is a step of a sign-in.
+    /// - Throws: 503 if they could not be ended, except during a sign-in.
     func endOtherSessions(
-        of call: TranslatedCall, _ answer: CognitoAnswer, _ change: CognitoAccounts.StoredChange?, account: String?,
+        of call: TranslatedCall, _ answer: CognitoAnswer, _ change: CognitoAccounts.StoredChange?,
+        named names: [String],
         at pool: DirectCognitoPool, requestID: String
     ) async throws(DirectCognitoRefusal) {
         if call.setsPasswordAtSignIn {
             guard let owner = owner(pool) else { return }
             let haveEnded = await owner.endSessions(
-                before: answer.accessClaims, named: account, requestID: requestID)
+                before: answer.accessClaims, named: names, requestID: requestID)
             if haveEnded { await owner.finish(change) } else { owner.leave(change) }
             return
         }
         guard let new = newPassword(call, pool) else { return }
         do {
-            try await new.owner.endSessions(named: call.account, claims: call.claims, requestID: requestID)
+            let names = [call.account].compactMap { $0 }
+            try await new.owner.endSessions(named: names, claims: call.claims, requestID: requestID)
         } catch {
             new.owner.unansweredChanges.note(new.change, of: new.key)
             new.owner.leave(change)
@@ -109,14 +115,14 @@ extension DirectCognitoCalls {
         await new.owner.finish(change)
     }
 
-    /// The account endpoints of the pool's app client.
+    /// Returns the account endpoints of the pool's app client; nil if there are none.
     func owner(_ pool: DirectCognitoPool) -> CognitoAccounts? {
         accounts.first { $0.app.clientID.hasSameBytes(as: pool.settings.clientID) }
     }
 
-    /// Ends the session of a refresh token that the revocation list refuses, at Cognito too.
+    /// Ends the session of a refresh token that the revocation list refuses, also at Cognito.
     ///
-    /// - Parameter answer: with the token's successor, in a pool that rotates them.
+    /// - Parameter answer: contains the token's successor, in a pool with rotation.
     func endRevoked(_ call: TranslatedCall, _ answer: CognitoAnswer, at pool: DirectCognitoPool) async {
         let shown = call.input["RefreshToken"]?.stringValue.map { Secret($0) }
         guard let owner = owner(pool), let token = answer.refreshToken ?? shown else { return }
@@ -126,7 +132,7 @@ extension DirectCognitoCalls {
             app = AppClient(poolID: pool.settings.poolID, clientID: clientID)
         }
         let request = AccountRequest(operation: .logout, requestID: "", clientAddress: "")
-        // Where it fails, the list refuses the token until the entry ends. The token may live longer at Cognito.
+        // If it fails, the list refuses the token until the entry expires. The token may live longer at Cognito.
         try? await owner.revokeAtCognito(token, of: app, request)
     }
 }

@@ -6,8 +6,8 @@ internal import Locking
 package import Logging
 package import Pipeline
 
-/// Carries out what apps call Cognito for, with the app client's secret added. Each call that is meant for a pool here
-/// takes the way of an account call.
+/// Handles apps' own calls to Cognito and adds the app client's secret. Each call for a pool here goes through the
+/// steps of an account call.
 package struct DirectCognitoCalls: Sendable {
     let pools: [DirectCognitoPool]
     let flow: AccountFlow
@@ -22,15 +22,15 @@ package struct DirectCognitoCalls: Sendable {
     let logger: Logger
 
     /// - Parameters:
-    ///   - pools: at least one; what names none is the first one's.
-    ///   - steps: kept through reloads, as `sessions` are.
-    ///   - shared: by which other gateways know of steps and sessions; nil where there are none.
-    ///   - revoke: ends the access tokens of who has signed out everywhere, or is gone.
-    ///   - accounts: of the pools, which end the sessions of who has a new password.
-    ///   - forget: forgets the sessions of a user who is gone.
-    ///   - revocations: the revocation list as it is now.
-    ///   - revocationTime: the latest time that is known to have been, in seconds since 1970, so that a clock that is
-    ///     behind leaves no token good.
+    ///   - pools: at least one; a call that names none belongs to the first.
+    ///   - steps: kept across reloads, like `sessions`.
+    ///   - shared: the store that shares steps and sessions with other gateways; nil if there are none.
+    ///   - revoke: revokes access tokens after a sign-out or the deletion of a user.
+    ///   - accounts: the pools' account endpoints, which end sessions after a password change.
+    ///   - forget: deletes the session records of a deleted user.
+    ///   - revocations: returns the current revocation list.
+    ///   - revocationTime: the latest time known to have passed, in seconds since 1970, so that no token stays valid
+    ///     because of a slow clock.
     package init(
         pools: [DirectCognitoPool], flow: AccountFlow, steps: SignInSteps, sessions: DirectSessions,
         shared: SharedValues? = nil, revoke: @escaping CognitoAccounts.TokenRevocation,
@@ -52,12 +52,12 @@ package struct DirectCognitoCalls: Sendable {
         self.logger = logger
     }
 
-    /// Answers a call. Never fails: every failure is an answer in Cognito's own shape.
+    /// Answers a call. Never throws: every failure becomes a response in Cognito's format.
     package func answer(_ request: DirectCognitoRequest) async -> DirectCognitoReply {
         guard let operation = request.call.operation, ClientOperation.proof(of: operation) != nil,
             let first = pools.first
         else { return DirectCognitoReply(DirectCognitoRefusal.notCarriedOut, requestID: request.requestID) }
-        // As far as it is known, whatever comes of it.
+        // The call as far as it is known, also after a failure.
         var known = AccountCall(
             request, as: ClientOperation.accountOperation(of: operation), poolID: first.settings.poolID)
         var reply: DirectCognitoReply
@@ -79,15 +79,15 @@ package struct DirectCognitoCalls: Sendable {
         return reply
     }
 
-    /// A call that was read.
+    /// A call after parsing.
     private struct ReadCall {
         var call: TranslatedCall
         var pool: DirectCognitoPool
         var step: SignInSteps.Finding
-        /// Cognito's own name for the user; of an unknown step what it claims that to be.
+        /// Cognito's internal name of the user; for an unknown step, the name in the call.
         var username: String?
 
-        /// The sign-in that it is a step of; nil for a first step, and where nobody knows.
+        /// The sign-in that the call continues; nil for a first step, or if it is unknown.
         var signIn: SignInUnderWay? { if case .known(let signIn) = step { signIn } else { nil } }
 
         var isConsistent: Bool {
@@ -99,7 +99,7 @@ package struct DirectCognitoCalls: Sendable {
         }
     }
 
-    /// Reads a call and finds the pool that it is for. A malformed one counts as a call of the first pool's.
+    /// Parses a call and finds its pool. A malformed call counts as one for the first pool.
     private func read(
         _ operation: String, _ request: DirectCognitoRequest, _ call: inout AccountCall
     ) async throws(DirectCognitoRefusal) -> ReadCall {
@@ -114,7 +114,7 @@ package struct DirectCognitoCalls: Sendable {
         call.poolID = pool.settings.poolID
         call.account = translated.account
         try await verifyToken(of: translated, at: pool, &call)
-        // Whoever has the refresh token is of its session, whatever Cognito says of it.
+        // A caller with the refresh token belongs to its session, whatever Cognito's response.
         call.session = try await sessionClaims(by: translated.refreshDigest).flatMap { CalledSession($0) }
         call.device = translated.deviceKey.map { DeviceInfo(directDevice: $0) }
         var read = ReadCall(call: translated, pool: pool, step: try await findStep(translated.shownDigests))
@@ -122,8 +122,8 @@ package struct DirectCognitoCalls: Sendable {
         return read
     }
 
-    /// Adds to a call whose access token it has. One that is not verified refuses the call: it must count against
-    /// nobody whom it only names. Of a refresh token nobody knows here whose it is.
+    /// Adds the user of the call's access token. A token that cannot be verified refuses the call: it must not count
+    /// against a user whom it only names. The user of a refresh token is not known here.
     private func verifyToken(
         of translated: TranslatedCall, at pool: DirectCognitoPool, _ call: inout AccountCall
     ) async throws(DirectCognitoRefusal) {
@@ -141,13 +141,13 @@ package struct DirectCognitoCalls: Sendable {
         }
     }
 
-    /// A step comes under the account that its sign-in began with, whatever name is in it.
+    /// Assigns a step to the account that its sign-in began with, whatever name the step contains.
     ///
     /// - Returns: as ``ReadCall/username``.
     private func identify(_ call: inout AccountCall, _ read: ReadCall) -> String? {
         guard call.operation == .challenge else { return nil }
         guard let signIn = read.signIn else {
-            // Each is a row for a failure; real calls show two at most.
+            // Each digest is a row for a failure; genuine calls have at most two.
             call.unknownStep = Array(read.call.shownDigests.prefix(4))
             return read.call.account
         }
@@ -164,8 +164,8 @@ package struct DirectCognitoCalls: Sendable {
         if let seconds = await closedFor(&admission, as: read.username) {
             try DirectCognitoTranslation(pool: read.pool).fail(&call, closedFor: seconds, in: read.signIn)
         }
-        let change = try await storeChange(
-            by: call, account: admission.call.account, at: read.pool, requestID: request.requestID)
+        let names = [admission.call.account].compactMap { $0 } + (read.signIn?.usernames ?? []).map(\.text)
+        let change = try await storeChange(by: call, named: names, at: read.pool, requestID: request.requestID)
         let answer: CognitoAnswer
         do throws(DirectCognitoRefusal) {
             answer =
@@ -189,11 +189,11 @@ package struct DirectCognitoCalls: Sendable {
         }
         return DirectAnswer(
             answer: answer, outcome: outcome, call: call, change: answer.error == nil ? change : nil,
-            account: admission.call.account, pool: read.pool, calls: self, requestID: request.requestID)
+            names: names, pool: read.pool, calls: self, requestID: request.requestID)
     }
 
-    /// Counts the code that a step of a sign-in may send, and those to the addresses of a registration. Any other call
-    /// is counted as the message itself.
+    /// Counts the code that a step of a sign-in may send, and those to the addresses of a registration. Other calls
+    /// that send a message are counted as such by their budget.
     private func countMessage(of step: TranslatedCall, _ call: AccountCall) async throws(DirectCognitoRefusal) {
         do throws(Refusal) {
             if call.operation == .register {
@@ -207,18 +207,18 @@ package struct DirectCognitoCalls: Sendable {
         }
     }
 
-    /// For how many seconds the account is closed that a call is of; nil where it is not, or guesses nothing.
+    /// Returns the seconds for which the call's account is locked; nil if it is not, or if the call guesses nothing.
     private func closedFor(_ admission: inout Admission, as username: String?) async -> Int? {
         guard admission.call.operation.budget == .signIn else { return nil }
         return await flow.accountGuard.identify(&admission, as: username)
     }
 
-    /// The outcome of a call. Adds to `call` what the answer shows about it.
+    /// Returns the outcome of a call, and adds to `call` what the response shows about it.
     private func note(
         _ answer: CognitoAnswer, to translated: TranslatedCall, in call: inout AccountCall
     ) -> AccountOutcome {
         let outcome = answer.outcome
-        // A token that Cognito has taken is what it says.
+        // A token that Cognito has accepted is genuine.
         if answer.error == nil {
             call.subject = translated.claimed.subject
             call.session = call.session ?? translated.claims.flatMap { CalledSession($0) }
@@ -229,13 +229,13 @@ package struct DirectCognitoCalls: Sendable {
         return call.operation == .refresh ? .succeeded : outcome
     }
 
-    /// Notes whose the next step of a sign-in is, where it is known whose this one was.
+    /// Stores the sign-in for its next step, if this step's sign-in is known.
     private func note(
         _ answer: CognitoAnswer, to call: TranslatedCall, of read: ReadCall, _ admission: inout Admission
     ) async {
         let begun = admission.call.operation == .login ? admission.call.account : nil
         guard var next = read.signIn ?? begun.map({ SignInUnderWay(account: $0) }) else { return }
-        // Cognito asks for a new password after a right one only, in whichever flow that was given.
+        // In every flow, Cognito requires a new password only after a right one.
         next.isPasswordProven = next.isPasswordProven || call.provesPassword || answer.asksForNewPassword
         for name in answer.internalNames.exact where !next.usernames.contains(name) { next.usernames.append(name) }
         await noteStep(next, by: read.pool.stepDigests(given: answer.output, deviceKey: call.deviceKey))
@@ -243,26 +243,26 @@ package struct DirectCognitoCalls: Sendable {
     }
 }
 
-/// Cognito's answer to a direct call, with what is to be done once it counts, or where it must not.
+/// Cognito's response to a direct call, with the steps that follow if it counts or if it is refused.
 private struct DirectAnswer: AccountReply {
     var answer: CognitoAnswer
     var outcome: AccountOutcome
     var call: TranslatedCall
-    /// Of a password, which the call has made.
+    /// The stored password change of the call.
     var change: CognitoAccounts.StoredChange?
-    /// As in the account call.
-    var account: String?
+    /// The user's names, if the call is a step of a sign-in.
+    var names: [String]
     var pool: DirectCognitoPool
     var calls: DirectCognitoCalls
     var requestID: String
 
-    /// Noted in the call already.
+    /// The call has it already.
     var subject: String? { nil }
 
     func takeBack() async {
         calls.leave(change, at: pool)
         guard case .signedIn = outcome else { return }
-        // In a task of its own: the caller's hanging up must not leave it half-done.
+        // A separate task: a client that disconnects must not interrupt the work.
         await Task { await calls.takeBack(answer.refreshToken, from: pool) }.value
     }
 
@@ -270,6 +270,6 @@ private struct DirectAnswer: AccountReply {
         guard answer.error == nil else { return }
         try await calls.endTokens(of: call, at: pool)
         try await calls.endOtherSessions(
-            of: call, answer, change, account: account, at: pool, requestID: requestID)
+            of: call, answer, change, named: names, at: pool, requestID: requestID)
     }
 }

@@ -11,7 +11,7 @@ extension AccountOperation {
         usualErrors: [.codeMismatch, .codeExpired, .invalidSession, .lockedOut, .throttled])
 }
 
-/// The challenges that a client of the gateway can be asked. Others belong to flows that the gateway does not start.
+/// The challenges that clients of the gateway can get. Others belong to flows that the gateway does not start.
 enum Challenge: String, Sendable, CaseIterable {
     case sms = "SMS_MFA"
     case totp = "SOFTWARE_TOKEN_MFA"
@@ -27,7 +27,7 @@ enum Challenge: String, Sendable, CaseIterable {
     case passkey = "WEB_AUTHN"
     case custom = "CUSTOM_CHALLENGE"
 
-    /// The method of a sign-in that has this challenge first.
+    /// The method of a sign-in that begins with this challenge.
     var method: SignInMethod {
         switch self {
         case .email, .smsCode, .choice: .passwordless
@@ -37,7 +37,8 @@ enum Challenge: String, Sendable, CaseIterable {
         }
     }
 
-    /// Whether Cognito may ask it in the middle of a sign-in. The list and the password are the gateway's own.
+    /// Returns whether Cognito may issue the challenge during a sign-in. The list and the password are the gateway's
+    /// own.
     func isAsked(_ settings: SignInChoiceSettings) -> Bool {
         switch self {
         case .choice, .password, .passwordProof: false
@@ -47,13 +48,13 @@ enum Challenge: String, Sendable, CaseIterable {
     }
 }
 
-/// `POST challenge`: the answer to a question of Cognito's.
+/// `POST challenge`: the response to a challenge.
 struct ChallengeEndpoint: AccountEndpoint {
     static let operation = AccountOperation.challenge
 
     private let challenge: Challenge
     private let answer: ChallengeAnswer
-    /// With `NEW_PASSWORD_REQUIRED`: attributes that the pool wants to have.
+    /// The attributes that the pool requires; only with `NEW_PASSWORD_REQUIRED`.
     private let attributes: [UserAttribute]
     private let device: DeviceInfo?
     private let asked: SealedChallenge
@@ -79,7 +80,7 @@ struct ChallengeEndpoint: AccountEndpoint {
         }
         (call.account, call.provenDevice) = (asked.account, asked.device?.key)
         if asked.proof != .given { call.method = challenge.method }
-        // The device of the sign-in that this goes on with counts, where the step does not name it again.
+        // The device of the sign-in counts if the step does not name it again.
         call.device = device.bound(to: asked.deviceID)
         guard asked.expiresAt > accounts.now() else {
             throw AccountRefusals.endedSession(reason: .account(.expiredChallengeSession))
@@ -102,7 +103,7 @@ struct ChallengeEndpoint: AccountEndpoint {
         guard asked.proof == .given else {
             return try await proveFirstFactor(context, accounts, request, &admission)
         }
-        // The user who is asked has proven the password already, and may hear it.
+        // The user has proven the password, and may learn that the account is locked.
         if let seconds = await accounts.flow.accountGuard.identify(&admission, as: asked.username) {
             throw .retryLater(.tooManyRequests, after: seconds, reason: .limit(.lockout))
         }
@@ -111,32 +112,33 @@ struct ChallengeEndpoint: AccountEndpoint {
         if case .setUpAddress = answer {
             try await accounts.flow.countMessage(admission.call, isForNewAddress: true)
         }
-        let stored =
-            challenge == .newPassword ? try await accounts.storeChangeAtSignIn(named: asked.account, request) : nil
+        // Sessions that began under another name of the user, such as a former address, end as well.
+        let names = [asked.account, asked.username]
+        let stored = challenge == .newPassword ? try await accounts.storeChangeAtSignIn(named: names, request) : nil
         let answer: AuthenticationAnswer
         do {
             answer = try await accounts.authenticator.respond(&response)
         } catch {
-            // Nobody knows whether Cognito has set a password whose response was lost: the sessions end in any case.
+            // If the response was lost, Cognito may have set the password: the sessions end in any case.
             if error.kind == .unavailable { accounts.leave(stored) } else { await accounts.finish(stored) }
             throw accounts.refusal(of: error, at: .challenge, request)
         }
-        // Before this call itself ends earlier sign-ins.
+        // Checked before this call itself ends earlier sign-ins.
         let hasEnded = answer.accessClaims.map { accounts.haveEnded(signInsUntil: asked.provenAt, of: $0) } ?? false
         if challenge == .newPassword {
             let haveEnded = await accounts.endSessions(
-                before: answer.accessClaims, named: asked.account, requestID: request.requestID)
+                before: answer.accessClaims, named: names, requestID: request.requestID)
             if haveEnded { await accounts.finish(stored) } else { accounts.leave(stored) }
         }
         if hasEnded { throw await refuseEnded(answer, accounts, request) }
         context.credentials = response.device
-        // A new password is a proof of its own.
+        // A new password is a new proof.
         context.questionsEndAt = challenge == .newPassword ? nil : asked.expiresAt
         return try await accounts.finish(answer, context, request)
     }
 
-    /// The refusal of a sign-in that began before all sign-ins of its user were ended: whoever was asked may know an old
-    /// password alone. Nobody gets its tokens.
+    /// Refuses a sign-in that began before all sign-ins of its user were ended: the caller may know only an old
+    /// password. Nobody gets its tokens.
     private func refuseEnded(
         _ answer: AuthenticationAnswer, _ accounts: CognitoAccounts, _ request: AccountRequest
     ) async -> Refusal {
@@ -156,7 +158,7 @@ struct ChallengeEndpoint: AccountEndpoint {
             device: asked.device, context: accounts.userContext(request), metadata: metadata)
     }
 
-    /// The authenticator app's first code.
+    /// Verifies the authenticator app's first code and returns Cognito's next session.
     private func finishSetUp(
         _ code: Secret, _ accounts: CognitoAccounts, _ request: AccountRequest
     ) async throws(Refusal) -> String {
@@ -168,8 +170,8 @@ struct ChallengeEndpoint: AccountEndpoint {
         return session
     }
 
-    /// The step of a user who has not proven anything yet: whatever is wrong, the refusal is the same, as for a user who
-    /// isn't there.
+    /// Handles a step before anything is proven. Whatever the error, the refusal is the same as for a user who does not
+    /// exist.
     private func proveFirstFactor(
         _ context: SignInContext, _ accounts: CognitoAccounts, _ request: AccountRequest,
         _ admission: inout Admission
@@ -187,7 +189,7 @@ struct ChallengeEndpoint: AccountEndpoint {
         var response = cognitoResponse(accounts, request)
         response.username = username ?? accounts.cognitoName(asked.account)
         if isImpossible {
-            // As long as for a user who is there.
+            // As long as the values of an existing user.
             (response.session, response.username, response.device) = (Decoy.session(), Decoy.username(), nil)
         }
         let stage: CallStage = challenge == .email || challenge == .smsCode ? .oneTimeCode : .firstFactor

@@ -34,7 +34,7 @@ struct ResetPasswordEndpoint: AccountEndpoint {
     ) async throws(Refusal) -> AccountAnswer {
         let reset = PasswordChange(current: code, new: newPassword)
         let stored = try await accounts.storeChange(named: email, request)
-        // Of a reset whose sessions could not be ended, only that is left to be done.
+        // The password was reset but the sessions could not be ended: only that remains.
         let isMade = accounts.unansweredChanges.remove(reset, of: "reset/\(email)")
         if !isMade {
             do throws(Refusal) {
@@ -46,7 +46,7 @@ struct ResetPasswordEndpoint: AccountEndpoint {
         }
         let subjects: [String]
         do {
-            subjects = try await accounts.subjects(named: email, request)
+            subjects = try await accounts.subjects(named: [email], request)
             for subject in subjects { try await accounts.endSessions(of: subject, sparing: nil, request) }
         } catch {
             accounts.unansweredChanges.note(reset, of: "reset/\(email)")
@@ -54,7 +54,7 @@ struct ResetPasswordEndpoint: AccountEndpoint {
             throw error
         }
         await accounts.finish(stored)
-        // Of several users nobody knows whose password it is.
+        // Among several users, the one with this password is unknown.
         return .done(subject: subjects.count == 1 ? subjects.first : nil)
     }
 
