@@ -144,6 +144,21 @@ struct AccountCallTests {
         #expect(revocations.targets == [.originID("origin-1")])
     }
 
+    @Test("A revoked access token still ends its own session, at Cognito too")
+    func logoutWithRevokedToken() async throws {
+        let (fetcher, revocations) = (RecordedFetcher(Fixture.output([:])), RecordedRevocations())
+        let accounts = try Fixture.accounts(fetcher, revocations: revocations)
+        try await accounts.sessions.begin(Fixture.sealed, Fixture.sealedText(), on: nil)
+        for _ in 0..<2 {
+            var request = Fixture.request(.logout)
+            request.endedToken = .revoked(Fixture.identity())
+            #expect(await accounts.answer(request).status == .noContent)
+            #expect(try await accounts.sessions.openSessions(of: Fixture.username).isEmpty)
+        }
+        #expect(await fetcher.operations == ["RevokeToken"])
+        #expect(revocations.targets.contains(.originID("origin-1")))
+    }
+
     @Test("A revoked access token signs out everywhere only who has no session any more")
     func logoutEverywhereWithRevokedToken() async throws {
         let accounts = try Fixture.accounts(RecordedFetcher(Fixture.output([:])))

@@ -4,21 +4,26 @@ internal import Encoding
 internal import Pipeline
 internal import Store
 
-/// The end of sessions, here and at Cognito.
+/// Sign-out: ends sessions here and at Cognito.
 extension CognitoAccounts {
+    /// Ends one session.
+    ///
+    /// - Parameters:
+    ///   - sealed: the session's refresh token, if the request has one.
+    ///   - token: the session's access token, if the request has one.
     func signOut(
-        _ sealed: SealedRefreshToken?, _ caller: Caller?, _ request: AccountRequest
+        _ sealed: SealedRefreshToken?, _ token: VerifiedToken?, _ request: AccountRequest
     ) async throws(Refusal) {
-        var origins = Set([caller?.originID, sealed?.originID].compactMap { $0 })
+        var origins = Set([token?.originID, sealed?.originID].compactMap { $0 })
         let ended = try await withRecords(request) {
             try await sessions.end(family: sealed?.family, originIDs: origins)
         }
         origins.formUnion(ended.compactMap(\.originID))
-        // The token shown may have a successor: the newest one is Cognito's to end.
+        // The client's token may have a successor: Cognito must revoke the newest one.
         let shown = [sealed].compactMap { $0 }.map { ($0.clientID, $0.refreshToken) }
         let tokens = ended.isEmpty ? shown : ended.map { ($0.clientID, $0.refreshToken) }
-        let newest = ([caller?.signedInAt, sealed?.issuedAt].compactMap { $0 } + ended.map(\.signedInAt)).max()
-        let targets = targets(for: origins, of: caller?.subject ?? sealed?.subject, signedInUntil: newest)
+        let newest = ([token?.signedInAt, sealed?.issuedAt].compactMap { $0 } + ended.map(\.signedInAt)).max()
+        let targets = targets(for: origins, of: token?.subject ?? sealed?.subject, signedInUntil: newest)
         try await both { () async throws(Refusal) in
             try await revoke(targets, request)
         } then: { () async throws(Refusal) in
@@ -26,7 +31,8 @@ extension CognitoAccounts {
         }
     }
 
-    /// The caller's own access token goes last: until Cognito has been told, it is what one can try again with.
+    /// Ends all sessions of the caller. The caller's own access token is revoked last: until Cognito has ended the
+    /// sessions, a repeated call needs it.
     func signOutEverywhere(
         _ caller: Caller, _ sealed: SealedRefreshToken?, _ request: AccountRequest
     ) async throws(Refusal) {
@@ -44,11 +50,11 @@ extension CognitoAccounts {
         try await revokeAll(of: caller.subject, own, signedInAt: caller.signedInAt, request)
     }
 
-    /// Without an access token, a refresh token has a say over other sessions only where it could be exchanged: as the
-    /// newest one of a session that goes on, and of this app client. Else whoever keeps an old one could sign the user
-    /// out at will. Its own session goes last, as the access token does otherwise.
+    /// Ends all sessions of a user whose client has only a refresh token. The token allows this only if it could be
+    /// exchanged: as the newest one of an open session, and of this app client. Otherwise anybody with an old token
+    /// could sign the user out. Its own session ends last, as the access token otherwise does.
     ///
-    /// - Parameter sealed: nil for a token that does not open.
+    /// - Parameter sealed: nil for a token that cannot be unsealed.
     /// - Returns: the user's `sub`.
     func signOutEverywhere(
         with sealed: SealedRefreshToken?, _ request: AccountRequest
@@ -86,24 +92,26 @@ extension CognitoAccounts {
         return sealed.subject
     }
 
-    /// - Returns: what the token was exchanged for, where it was before; nil where it is still to be exchanged.
+    /// - Returns: the result of the token's earlier exchange; nil if it is still to be exchanged.
     /// - Throws: 401 for a token that could not be exchanged.
     private func admitted(
         _ sealed: SealedRefreshToken, _ request: AccountRequest
     ) async throws(Refusal) -> RefreshedSession? {
-        // Of a session without a record, Cognito alone knows whether it goes on.
+        // Only Cognito knows whether a session without a record is still open.
         guard try await withRecords(request, { try await sessions.records.session(sealed.family) }) != nil else {
             return try await exchange(sealed, on: nil, request)
         }
         return try await flights.sessions.alone(sealed.family) { () async throws(Refusal) in
-            // As whoever was before in the queue has left it.
+            // The record as the previous call in the queue has left it.
             let known = try await withRecords(request) { try await sessions.records.session(sealed.family) }
             let standing = sessions.standingOverOthers(of: sealed.generation, in: known)
             return try await judge(standing, sealed, on: nil, request)
         }
     }
 
-    /// Whoever signs out everywhere once more is signed out: none of the user's sessions may go on.
+    /// Accepts the repetition of a sign-out from all sessions.
+    ///
+    /// - Throws: `refusal` if the user has an open session.
     func checkSignedOut(
         _ subject: String, else refusal: Refusal, _ request: AccountRequest
     ) async throws(Refusal) {
@@ -111,8 +119,10 @@ extension CognitoAccounts {
         guard !stored.contains(where: { $0.isOpen(at: now()) }) else { throw refusal }
     }
 
-    /// GlobalSignOut takes an access token, which who has none any more gets once more for this. A refresh token that
-    /// is rotated by it is kept, so that the same one can be shown again; nil for one that Cognito takes no more.
+    /// Exchanges the refresh token for an access token, which GlobalSignOut requires. If Cognito rotates the refresh
+    /// token, the new one is stored, so that the client can repeat the call with the same token.
+    ///
+    /// - Returns: nil if Cognito no longer accepts the token.
     private func accessToken(
         for sealed: SealedRefreshToken, _ request: AccountRequest
     ) async throws(Refusal) -> Secret? {
@@ -131,7 +141,8 @@ extension CognitoAccounts {
         return try await keep(result, sealed, on: nil, mayBegin: isUnknown, request).accessToken
     }
 
-    /// A new sign-in in this very second is not meant; what this gateway knows of it is named one by one.
+    /// Revokes all access tokens of a user. A sign-in in the current second is not affected, except those that this
+    /// gateway knows, which are revoked one by one.
     private func revokeAll(
         of subject: String, _ own: Set<String>, signedInAt time: Int64?, _ request: AccountRequest
     ) async throws(Refusal) {
@@ -148,10 +159,10 @@ extension CognitoAccounts {
         }
     }
 
-    /// RevokeToken: it ends the refresh token, and the access tokens that came from it.
+    /// Calls RevokeToken, which ends the refresh token and the access tokens derived from it.
     ///
-    /// - Parameter clientID: of the app client that the token is of; nil: the gateway's own. One that is configured no
-    ///   more cannot be asked for, and nobody unseals its token any more.
+    /// - Parameter clientID: the token's app client; nil: the gateway's own. If it is no longer configured, the gateway
+    ///   can neither make the call nor unseal the token.
     func revokeAtCognito(
         _ token: Secret, of clientID: String? = nil, _ request: AccountRequest
     ) async throws(Refusal) {
@@ -163,7 +174,8 @@ extension CognitoAccounts {
         do {
             try await revokeToken(token, of: app)
         } catch {
-            // An app client without token revocation: with its session, the gateway unseals the token no more.
+            // The app client has no token revocation: once the session has ended, the gateway no longer unseals the
+            // token.
             guard error.kind != .unsupportedOperation else { return }
             try signedOutAlready(error, request)
         }
@@ -175,8 +187,9 @@ extension CognitoAccounts {
         _ = try await client.call(.revokeToken, input)
     }
 
-    /// A token that Cognito does not know any more is what signing out is for. Other failures are told: the client may
-    /// try again.
+    /// Accepts the error of a token that Cognito no longer knows: the sign-out is done.
+    ///
+    /// - Throws: the refusal of any other error; the client may try again.
     func signedOutAlready(_ error: CognitoError, _ request: AccountRequest) throws(Refusal) {
         switch error.kind {
         case .tokenRevoked, .tokenExpired, .tokenReused, .badCredentials, .userNotFound, .userDisabled: return

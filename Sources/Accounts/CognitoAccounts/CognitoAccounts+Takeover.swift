@@ -5,17 +5,17 @@ internal import Logging
 internal import Pipeline
 internal import Store
 
-/// Refresh tokens of Cognito's own, which released apps hold, become sealed ones.
+/// The takeover of sessions: the provider refresh tokens of released apps become sealed ones.
 extension CognitoAccounts {
-    /// The record of the session that a shown token has become; nil for one that is shown for the first time.
+    /// Returns the record of the session that a provider token has become; nil for a token seen for the first time.
     func record(of shown: ShownRefreshToken, _ request: AccountRequest) async throws(Refusal) -> SessionRecord? {
         try await withRecords(request) {
             try await sessions.records.session(shown.family(poolID: settings.poolID))
         }
     }
 
-    /// Exchanges the token, and begins a session with what it gave. A token that was shown before is judged as a
-    /// sealed one is that was used: its successor again as long as nobody has used that, and the session's end after.
+    /// Exchanges the token and begins a session with the result. A token that was exchanged before is treated like a
+    /// used sealed one: it returns its successor until that is used, and ends the session afterwards.
     func takeOver(
         _ shown: ShownRefreshToken, metadata: JSON?, _ request: AccountRequest
     ) async throws(Refusal) -> RefreshedSession {
@@ -41,51 +41,52 @@ extension CognitoAccounts {
         }
     }
 
-    /// Signs out by a shown token: of the session that it has become, or of the one that goes on at Cognito alone.
+    /// Signs out with a provider token: from the session that it has become, or from the one that exists only at
+    /// Cognito.
     ///
-    /// - Returns: the record of the session; nil where there is none, and for somebody else's, which goes on.
+    /// - Returns: the record of the session; nil if there is none, and for another user's, which continues.
     func signOut(
         _ shown: ShownRefreshToken, _ caller: Caller?, _ request: AccountRequest
     ) async throws(Refusal) -> SessionRecord? {
-        // After a refresh that is under way here, which may begin the session.
+        // Waits for a refresh in progress here, which may begin the session.
         try await flights.sessions.alone(shown.family(poolID: settings.poolID)) {
             () async throws(Refusal) -> SessionRecord? in
             guard let record = try await record(of: shown, request) else {
                 try await both { () async throws(Refusal) in
-                    try await signOut(nil, caller, request)
+                    try await signOut(nil, caller?.identity, request)
                 } then: { () async throws(Refusal) in
                     try await revokeAtCognito(shown, request)
                 }
                 return nil
             }
             guard caller?.subject.hasSameBytes(as: record.subject) != false else {
-                try await signOut(nil, caller, request)
+                try await signOut(nil, caller?.identity, request)
                 return nil
             }
             var standIn = shown.standIn(poolID: settings.poolID, deviceID: record.deviceID)
             (standIn.subject, standIn.originID) = (record.subject, record.originID)
             standIn.issuedAt = record.signedInAt
-            try await signOut(standIn, caller, request)
-            // An earlier attempt may have ended it here alone.
+            try await signOut(standIn, caller?.identity, request)
+            // An earlier attempt may have ended the session only here.
             if record.endedAt != nil { try await revokeAtCognito(shown, request) }
             return record
         }
     }
 
-    /// RevokeToken, as the client whose token it is.
+    /// Calls RevokeToken as the app client that the token was issued to.
     private func revokeAtCognito(_ shown: ShownRefreshToken, _ request: AccountRequest) async throws(Refusal) {
         for client in clients(of: shown) {
             do throws(CognitoError) {
                 return try await revokeToken(shown.token, of: client.app)
             } catch {
-                // An app client without token revocation ends none.
+                // The token is another client's, or the client has no token revocation.
                 guard !error.isOfOtherClient, error.kind != .unsupportedOperation else { continue }
                 return try signedOutAlready(error, request)
             }
         }
     }
 
-    /// The clients to ask for, one after the other: the token does not say whose it is.
+    /// Returns the clients to try in turn: the token does not name its client.
     private func clients(of shown: ShownRefreshToken) -> [TokenClient] {
         let listed = settings.sessionTakeover?.clientIDs ?? []
         return (shown.clientID.map { [$0] } ?? listed).compactMap(tokenClient)
@@ -106,8 +107,10 @@ extension CognitoAccounts {
         throw CognitoError(type: "NotAuthorizedException", message: "Invalid Refresh Token")
     }
 
-    /// The session lasts no longer than one that began here when the user signed in. One that is over, or was ended,
-    /// does not go on at Cognito either.
+    /// Begins the session, with the end of a session that began here at the time of the sign-in. A session that is past
+    /// that end or revoked also ends at Cognito.
+    ///
+    /// - Throws: 401 for such a session.
     private func begin(
         _ standIn: SealedRefreshToken, _ result: AuthenticationResult, of client: TokenClient,
         _ request: AccountRequest
@@ -134,7 +137,7 @@ extension CognitoAccounts {
 }
 
 extension CognitoError {
-    /// Whether a refresh token may be another client's.
+    /// Whether the refresh token may belong to another client.
     fileprivate var isOfOtherClient: Bool {
         ExactText(type) == "UnauthorizedException"
             || [.badCredentials, .tokenRevoked, .invalidParameter].contains(kind)

@@ -10,24 +10,24 @@ extension AccountOperation {
         "logout", .post, bearer: .orEnded, budget: .account, effect: .signedOut)
 }
 
-/// `POST logout`: the session of a refresh token, or all of the user's. Sessions end here first, so that they have
-/// ended whatever Cognito says.
+/// `POST logout`: ends the session of a refresh token, or all of the user's. Sessions end here first, so that they have
+/// ended whatever Cognito's response.
 struct LogoutEndpoint: AccountEndpoint {
     static let operation = AccountOperation.logout
 
     private let allDevices: Bool
     private let hasRefreshToken: Bool
-    /// Nil for a token that does not open, and for somebody else's.
+    /// nil for a token that cannot be unsealed, and for another user's.
     private let sealed: SealedRefreshToken?
-    /// One of Cognito's own, where those are taken over.
+    /// A provider refresh token, if the settings take over sessions.
     private let shown: ShownRefreshToken?
-    /// Nil without an access token, or with one that has ended.
+    /// nil without an access token, or with one that has expired or was revoked.
     private let caller: Caller?
-    /// The subject of an access token that was revoked.
-    private let revokedSubject: String?
+    /// The access token, if it was revoked.
+    private let revoked: VerifiedToken?
 
     init(_ request: AccountRequest, _ accounts: CognitoAccounts, _ call: inout AccountCall) throws(Refusal) {
-        // A caller whose bearer says it all may send no body.
+        // The body may be empty if the access token suffices.
         var fields = request.body.isEmpty ? RequestFields([:]) : try request.fields()
         let refreshToken = fields.optionalText("refresh_token", atMost: SealedText.maximumLength).map { Secret($0) }
         allDevices = fields.flag("all_devices", default: false)
@@ -39,15 +39,15 @@ struct LogoutEndpoint: AccountEndpoint {
         let takesOver = if case .some = accounts.settings.sessionTakeover { true } else { false }
         shown = takesOver ? refreshToken.flatMap { ShownRefreshToken($0) } : nil
         if caller == nil { call.tokenDigest = shown?.digest }
-        revokedSubject = try Self.subject(ofEnded: request.endedToken, accounts)
-        let wasRevoked = if case .some = revokedSubject { true } else { false }
+        revoked = try accounts.revokedToken(request)
+        let wasRevoked = if case .some = revoked { true } else { false }
         guard caller != nil || refreshToken != nil || wasRevoked else {
             if case .some = request.endedToken { throw .tokenInvalid(.tokenExpired, reason: .token(.expired)) }
             throw .tokenMissing()
         }
         call.subject = caller?.subject ?? opened?.subject
         call.session = caller.flatMap { CalledSession($0.identity) }
-        // Somebody else's refresh token is not ended by the way.
+        // Another user's refresh token does not end here.
         guard let opened, caller?.subject.hasSameBytes(as: opened.subject) != false else {
             sealed = nil
             return
@@ -60,8 +60,8 @@ struct LogoutEndpoint: AccountEndpoint {
         _ accounts: CognitoAccounts, _ request: AccountRequest, _ admission: inout Admission
     ) async throws(Refusal) -> AccountAnswer {
         let answer = try await signOut(accounts, request, &admission)
-        // It repeats a call, whose revocation may hold in memory alone.
-        if case .some = revokedSubject, accounts.hasUnstored() { throw CognitoAccounts.notRevoked }
+        // The call repeats one whose revocation may be only in memory.
+        if case .some = revoked, accounts.hasUnstored() { throw CognitoAccounts.notRevoked }
         return answer
     }
 
@@ -77,26 +77,22 @@ struct LogoutEndpoint: AccountEndpoint {
             return .done(subject: caller?.subject ?? record?.subject)
         }
         guard let subject = caller?.subject ?? sealed?.subject else {
-            if let revokedSubject, allDevices {
-                let revoked = Refusal.tokenInvalid(reason: .token(.revoked))
-                try await accounts.checkSignedOut(revokedSubject, else: revoked, request)
+            if let revoked {
+                if allDevices {
+                    let refusal = Refusal.tokenInvalid(reason: .token(.revoked))
+                    try await accounts.checkSignedOut(revoked.subject, else: refusal, request)
+                } else {
+                    // Possibly only its access token was revoked: by an operator, or with many others of the user.
+                    try await accounts.signOut(nil, revoked, request)
+                }
             }
             return .done()
         }
         if allDevices, let caller {
             try await accounts.signOutEverywhere(caller, sealed, request)
         } else {
-            try await accounts.signOut(sealed, caller, request)
+            try await accounts.signOut(sealed, caller?.identity, request)
         }
         return .done(subject: subject)
-    }
-
-    /// An expired token names no session: its call needs a refresh token.
-    private static func subject(
-        ofEnded token: EndedToken?, _ accounts: CognitoAccounts
-    ) throws(Refusal) -> String? {
-        guard case .revoked(let identity) = token else { return nil }
-        try accounts.checkAccessToken(identity)
-        return identity.subject
     }
 }
