@@ -201,6 +201,32 @@ struct SessionEndTests {
         #expect(fixture.verify(again.token) != nil)
     }
 
+    @Test("A deletion that ends half-way leaves the caller's own token good, to be repeated, and no other")
+    func deleteHalf() async throws {
+        let fixture = try SessionFixture()
+        let (one, other) = (try await fixture.begin(), try await fixture.begin())
+        // The last step fails: what comes before it is stored.
+        fixture.revocations.isFullOfForever.withLock { $0 = true }
+        let endpoints = try fixture.endpoints()
+        #expect(await endpoints.answer(fixture.request(.sessionDeleteMe, one.token)).status == .serviceUnavailable)
+        #expect(try await fixture.users.user(one.user.id) == nil)
+        #expect(fixture.verify(one.token) != nil && fixture.verify(other.token) == nil)
+        fixture.revocations.isFullOfForever.withLock { $0 = false }
+        #expect(await endpoints.answer(fixture.request(.sessionDeleteMe, one.token)).status == .noContent)
+        #expect(fixture.verify(one.token) == nil)
+    }
+
+    @Test("A token that expired long ago still ends its own session, by whatever newer token it goes on")
+    func longExpired() async throws {
+        let fixture = try SessionFixture()
+        let token = try await fixture.begin().token
+        fixture.pass(29 * 86_400)
+        let newest = try #require(try await fixture.refresh(token).token)
+        fixture.pass(9 * 86_400)
+        #expect(await (try fixture.endpoints()).answer(fixture.request(.sessionLogout, token)).status == .noContent)
+        #expect(fixture.verify(newest) == nil)
+    }
+
     @Test("A deletion whose last step failed is finished by the next one, and told by both")
     func deleteAgain() async throws {
         let fixture = try SessionFixture()

@@ -36,6 +36,8 @@ final class SessionFixture: Sendable {
         let isFull = Mutex(false)
         /// Whether there is room for whole users only.
         let isFullOfSingles = Mutex(false)
+        /// Whether a user cannot be revoked for ever.
+        let isFullOfForever = Mutex(false)
         /// Whether what is revoked holds and cannot be stored.
         let isUnstored = Mutex(false)
 
@@ -47,6 +49,10 @@ final class SessionFixture: Sendable {
         func revoke(_ revocations: [Revocation]) async throws {
             let isSingle = !revocations.allSatisfy(\.meansUser)
             guard !isFull.withLock({ $0 }), !(isSingle && isFullOfSingles.withLock { $0 }) else { throw Full() }
+            let isForever = revocations.contains {
+                if case .subject(_, before: .max) = $0.target { true } else { false }
+            }
+            guard !(isForever && isFullOfForever.withLock { $0 }) else { throw Full() }
             stored.withLock { stored in
                 stored.list = stored.list.adding(revocations)
                 stored.all += revocations

@@ -9,8 +9,8 @@ extension AccountOperation {
         metricsName: "delete-me")
 }
 
-/// `DELETE me`: nothing is left of the user here; then every token ends. Each step can be repeated with the same token
-/// until the last one is done.
+/// `DELETE me`: ends the user's other sessions, deletes all stored data about the user, and then ends the caller's own
+/// session. Each step can be repeated with the same token until the last one is done.
 struct SessionDeleteMeEndpoint: AccountEndpoint {
     static let operation = AccountOperation.sessionDeleteMe
 
@@ -28,6 +28,9 @@ struct SessionDeleteMeEndpoint: AccountEndpoint {
         let stored = try await sessions.withRecords(request.requestID) {
             try await sessions.records.sessions(of: caller.userID)
         }
+        // Before the records are deleted: without them, the tokens of other devices would stay valid if this process
+        // ended here.
+        try await sessions.revokeOthers(than: caller, of: stored, request.requestID)
         try await endpoints.forget(caller.userID, requestID: request.requestID)
         var answer = AccountAnswer.done(subject: caller.userID)
         answer.lastStep = { () async throws(Refusal) in

@@ -9,16 +9,18 @@ extension AccountOperation {
         metricsName: "logout")
 }
 
-/// `POST logout`: this session, or all of the user's. Over others only the newest token of a session has a say, or the
-/// one before within the window: else whoever keeps an old one could sign the user out at will.
+/// `POST logout`: ends this session, or all of the user's. Only a session's newest token, or the previous one within
+/// the retry window, may end the others: otherwise anyone with an old token could sign the user out at will.
 struct SessionLogoutEndpoint: AccountEndpoint {
     static let operation = AccountOperation.sessionLogout
 
     private let isEverywhere: Bool
-    /// Nil for one who is signed out already.
+    /// The caller; nil if already signed out.
     private let caller: SessionCaller?
-    /// One whose sign-out may not be complete.
+    /// A caller whose token is revoked and whose sign-out may be incomplete.
     private let revoked: SessionCaller?
+    /// A caller whose token is too old to be refreshed. A newer token of the session may still be valid.
+    private let expired: SessionCaller?
 
     init(_ request: AccountRequest, _ endpoints: SessionEndpoints, _ call: inout AccountCall) throws(Refusal) {
         var fields = request.body.isEmpty ? RequestFields([:]) : try request.fields()
@@ -27,6 +29,7 @@ struct SessionLogoutEndpoint: AccountEndpoint {
         let sessions = try endpoints.ownSessions()
         caller = try sessions.judgeLeaving(request.bearer)
         revoked = caller == nil ? sessions.revokedCaller(request.bearer) : nil
+        expired = caller == nil && revoked == nil ? request.bearer.flatMap(sessions.caller) : nil
         call.subject = caller?.userID
         call.session = caller?.session
     }
@@ -38,6 +41,8 @@ struct SessionLogoutEndpoint: AccountEndpoint {
             if let revoked {
                 try await endpoints.ownSessions().finishEnd(
                     of: revoked, everywhere: isEverywhere, requestID: request.requestID)
+            } else if let expired, !isEverywhere {
+                try await endpoints.ownSessions().end(expired.sessionID, requestID: request.requestID)
             }
             return .done()
         }

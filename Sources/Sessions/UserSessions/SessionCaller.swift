@@ -4,23 +4,23 @@ internal import Encoding
 internal import Keys
 internal import Pipeline
 
-/// A caller with a session of the gateway's.
+/// A caller with one of the gateway's own sessions.
 struct SessionCaller: Sendable {
     var userID: String
     /// The `sid`.
     var sessionID: String
     /// The number of the token in its session.
     var rotation: Int64
-    /// Seconds since 1970, as is `issuedAt`.
+    /// Seconds since 1970, as for `issuedAt`.
     var expiresAt: Int64
     var issuedAt: Int64?
     var session: CalledSession?
 
-    /// - Throws: 401 for a token of another gateway's session, which lacks what this one writes.
+    /// - Throws: 401 for a token of another gateway's session, which lacks the required claims.
     init(_ token: VerifiedToken) throws(Refusal) {
         guard let sessionID = token.claims["sid"]?.stringValue,
             let rotation = token.claims[RevocationList.rotationClaim]?.integerValue,
-            // There is a next number.
+            // The next number must be representable.
             (0..<Int64.max).contains(rotation)
         else { throw .tokenInvalid(reason: .account(.notASession)) }
         userID = token.subject
@@ -33,10 +33,10 @@ struct SessionCaller: Sendable {
 }
 
 extension UserSessions {
-    /// Judges a token that may have expired, and nothing else about it may be wrong: not by more than it can still be
-    /// refreshed. Whether another one has taken its place is not looked at.
+    /// Checks a token that may have expired, as long as it can still be refreshed; all other rules apply. Whether
+    /// another token has replaced it is not checked.
     ///
-    /// One that was issued in the future may be from before this clock was set back. The session's record knows.
+    /// A token issued in the future may be from before this clock was set back. The session's record decides.
     func judge(_ bearer: Secret?) throws(Refusal) -> SessionCaller {
         guard let bearer else { throw .tokenMissing() }
         let token: VerifiedToken
@@ -56,13 +56,13 @@ extension UserSessions {
     }
 
     private func isRevoked(_ token: VerifiedToken) -> Bool {
-        // Of a sign-in in the future nobody knows whether it was before a revocation of the user.
+        // For a sign-in in the future, it is unknown whether it was before a revocation of the user.
         var present = token
         present.issuedAt = token.issuedAt.map { min($0, now() + issuer.skew) }
         return revocations.current.isRevoked(present)
     }
 
-    /// As ``judge(_:)`` for who wants to be signed out: nil for one who is already.
+    /// As ``judge(_:)``, for a sign-out: nil if the session has already ended.
     func judgeLeaving(_ bearer: Secret?) throws(Refusal) -> SessionCaller? {
         do throws(Refusal) {
             return try judge(bearer)
@@ -78,13 +78,13 @@ extension UserSessions {
         return try? SessionCaller(token)
     }
 
-    /// The session of a token, however long ago it ended; nil for what was never a token of one.
+    /// The session of a token, however long ago it ended; nil if the text was never a session token.
     func called(by bearer: Secret?) -> CalledSession? {
         guard let bearer, case .verified(let token) = verdict(bearer, grace: Int64(Int32.max)) else { return nil }
         return CalledSession(token)
     }
 
-    /// The caller whose token it is; nil for what was never a token.
+    /// The caller of a token, however long ago it expired; nil if the text was never a session token.
     func caller(of token: Secret) -> SessionCaller? {
         guard case .verified(let token) = verdict(token, grace: Int64(Int32.max)) else { return nil }
         return try? SessionCaller(token)
@@ -92,7 +92,7 @@ extension UserSessions {
 
     private func verdict(_ bearer: Secret) -> Verdict { verdict(bearer, grace: settings.refreshWithin) }
 
-    /// - Parameter grace: seconds after the token's end.
+    /// - Parameter grace: accepted seconds after the token's expiry.
     private func verdict(_ bearer: Secret, grace: Int64) -> Verdict {
         var issuer = self.issuer
         issuer.grace = grace

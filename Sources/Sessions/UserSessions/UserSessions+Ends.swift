@@ -5,7 +5,7 @@ internal import Store
 
 /// The end of sessions.
 extension UserSessions {
-    /// Ends a session. It is revoked first, which outlasts everything: whatever stops what follows, it counts no more.
+    /// Ends a session. It is durably revoked first, so that it is invalid even if a later step fails.
     func end(_ sessionID: String, requestID: String) async throws(Refusal) {
         let stored = try await withRecords(requestID) { try await records.session(sessionID) }
         let known = [stored?.session].compactMap { $0 }
@@ -14,10 +14,11 @@ extension UserSessions {
         _ = try await withRecords(requestID) { try await records.end(sessionID, at: now()) }
     }
 
-    /// Finishes the end of a session whose token is revoked: what came after that may have failed.
+    /// Completes the end of a session whose token is revoked, since later steps may have failed.
     ///
-    /// - Parameter everywhere: also that of the user's other sessions that are revoked. No other one ends.
-    /// - Throws: 503 while a revocation would not outlast the process.
+    /// - Parameter everywhere: whether to complete that of the user's other revoked sessions too. No other session
+    ///   ends.
+    /// - Throws: 503 while a revocation is not stored.
     func finishEnd(of caller: SessionCaller, everywhere: Bool, requestID: String) async throws(Refusal) {
         guard !revocations.hasUnstored else { throw Self.notRevoked }
         let known = try await withRecords(requestID) {
@@ -32,7 +33,7 @@ extension UserSessions {
         }
     }
 
-    /// Whether every token of a session is on the revocation list.
+    /// Whether the revocation list covers all tokens of a session.
     private func isRevoked(_ session: UserSessionRecord) -> Bool {
         let targets: [Revocation.Target] = [
             .session(session.id), .subject(session.userID, before: session.authTime),
@@ -44,21 +45,21 @@ extension UserSessions {
         .retryLater(.serviceUnavailable, after: 5, reason: .account(.notRevoked))
     }
 
-    /// Ends a session that has just begun and must not count. Nobody has its token, so that the revocation list needs
-    /// no entry. The log tells of what fails.
+    /// Ends a session that has just begun and must not be valid. Its token has been issued to nobody, so the revocation
+    /// list needs no entry. Failures are logged.
     func takeBack(_ begun: BegunSession, requestID: String) async {
-        // In a task of its own: the client's hanging up must not leave it undone.
+        // A separate task, so that it completes even if the client disconnects.
         await Task {
             _ = try? await withRecords(requestID) { try await records.end(begun.id, at: now()) }
         }.value
     }
 
-    /// Ends these sessions, and none that have begun since they were read.
+    /// Ends these sessions, but none that have begun since they were read.
     func end(_ sessions: [UserSessionRecord], requestID: String) async throws(Refusal) {
         for session in sessions { try await end(session.id, requestID: requestID) }
     }
 
-    /// Ends these sessions of the caller's user. The caller's own goes on unless it is one of them, however many end.
+    /// Ends these sessions of the caller's user. The caller's own continues unless it is one of them, however many end.
     func end(
         _ sessions: [UserSessionRecord], askedBy caller: SessionCaller, requestID: String
     ) async throws(Refusal) {
@@ -74,8 +75,8 @@ extension UserSessions {
 
     /// Ends all of a user's sessions.
     ///
-    /// - Parameter also: one that ends whether it is kept here or not.
-    /// - Returns: how many there were.
+    /// - Parameter also: a session that ends whether or not it is stored here.
+    /// - Returns: the number of sessions ended.
     package func endAll(of userID: String, also: String? = nil, requestID: String) async throws(Refusal) -> Int {
         let stored = try await withRecords(requestID) { try await records.sessions(of: userID) }
         let open = stored.filter { $0.endedAt == nil }
@@ -88,21 +89,21 @@ extension UserSessions {
                 of: userID, upTo: open.map(\.authTime).max(), meaning: stored, otherwise: error, requestID)
         }
         let ended = try await withRecords(requestID) { try await records.endAll(of: userID, at: now()) }
-        // One may have begun in between.
+        // Sessions may have begun meanwhile.
         try await revoke(
             ended.map(\.id).filter { !known.contains($0) }.map(Revocation.Target.session), meaning: ended, requestID)
         return known.union(ended.map(\.id)).count
     }
 
-    /// So many sessions of a user's are revoked one by one; after that all up to the newest of them are, by one entry:
-    /// nobody fills the revocation list by signing in and out.
+    /// The number of a user's sessions that are revoked individually. Beyond it, one entry revokes all sessions up to
+    /// the newest of them, so that repeated sign-ins and sign-outs cannot fill the revocation list.
     private static let revokedSingly = 64
 
-    /// The revocations that end these sessions.
+    /// Returns the revocations that end these sessions.
     ///
     /// - Parameters:
-    ///   - stored: their records.
-    ///   - own: a session that one entry for all leaves out.
+    ///   - stored: the sessions' records.
+    ///   - own: a session that a common entry excludes.
     private func targets(
         for ids: [String], of userID: String?, from stored: [UserSessionRecord], sparing own: String? = nil,
         _ requestID: String
@@ -119,7 +120,19 @@ extension UserSessions {
         return [all] + others.map(Revocation.Target.session)
     }
 
-    /// By one entry, where there was no room for more: it takes along what began before.
+    /// Revokes all the caller's sessions except the caller's own, with one entry.
+    ///
+    /// - Parameter stored: the records of the caller's user.
+    func revokeOthers(
+        than caller: SessionCaller, of stored: [UserSessionRecord], _ requestID: String
+    ) async throws(Refusal) {
+        let others = stored.filter { !$0.id.hasSameBytes(as: caller.sessionID) }
+        guard let newest = others.map(\.authTime).max() else { return }
+        try await revoke(
+            [.otherSignIns(caller.userID, before: newest, sparing: caller.sessionID)], meaning: others, requestID)
+    }
+
+    /// Revokes all of a user's sessions up to a time with one entry, if there was no room for more.
     func revokeAll(
         of userID: String, upTo time: Int64?, meaning stored: [UserSessionRecord], otherwise refusal: Refusal,
         _ requestID: String
@@ -128,18 +141,18 @@ extension UserSessions {
         try await revoke([.subject(userID, before: time)], meaning: stored, requestID)
     }
 
-    /// For ever: who signs in again is another user.
+    /// Revokes all of a user's tokens permanently: a later sign-in creates another user.
     func revokeForever(
         _ userID: String, meaning stored: [UserSessionRecord], _ requestID: String
     ) async throws(Refusal) {
         try await revoke([.subject(userID, before: .max)], meaning: stored, requestID)
     }
 
-    /// From now on no session begins by identity tokens of a user's that were issued up to a time.
+    /// From now on, identity tokens of a user issued up to a time begin no session.
     ///
     /// - Parameters:
-    ///   - issuer: of the identity tokens.
-    ///   - endsAt: when they would be too old anyway.
+    ///   - issuer: the issuer of the identity tokens.
+    ///   - endsAt: when the tokens would be too old anyway.
     func refuseIdentityTokens(
         of subject: String, by issuer: String, issuedUntil time: Int64, until endsAt: Int64, requestID: String
     ) async throws(Refusal) {
@@ -154,22 +167,22 @@ extension UserSessions {
         }
     }
 
-    /// Whether no session begins by an identity token any more. It is as old as its issue: the user may have proven
-    /// themselves to the provider long before.
+    /// Whether an identity token can no longer begin a session. Its age counts from its issue: the user may have
+    /// authenticated to the provider long before.
     func refuses(identityToken token: VerifiedToken) -> Bool {
         var token = token
         token.claims["auth_time"] = nil
         return revocations.current.isRevoked(token)
     }
 
-    /// Puts sessions on the revocation list for as long as any of their tokens is good for anything: also those that
-    /// were made when the settings gave them a longer life.
+    /// Puts sessions on the revocation list for as long as any of their tokens could be used, including tokens issued
+    /// under settings with a longer lifetime.
     func revoke(
         _ targets: [Revocation.Target], meaning stored: [UserSessionRecord], _ requestID: String
     ) async throws(Refusal) {
         guard !targets.isEmpty else { return }
         let latest = stored.map { max($0.expiresAt, $0.previousExpiresAt) }.max() ?? 0
-        // Until no token of theirs is good for anything.
+        // Until none of their tokens can be used.
         let lifetime = settings.lifetime + settings.refreshWithin + issuer.skew + 60
         let endsAt = max(now(), latest - settings.lifetime) + lifetime
         do {
