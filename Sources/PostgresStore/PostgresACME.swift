@@ -1,7 +1,7 @@
 internal import Postgres
 package import Store
 
-/// The state of ACME in PostgreSQL: one row with the newest version, and one with the lease.
+/// The ACME state in PostgreSQL: one row with the newest version, and one with the lease.
 package struct PostgresACME: ACMERecords {
     static let migrations = [
         PostgresStore.Migration(
@@ -33,22 +33,30 @@ package struct PostgresACME: ACMERecords {
         self.store = store
     }
 
-    package func state(otherThan version: Int64) async throws -> ACMERecord? {
-        let sql = "SELECT version, sealed FROM acme_state WHERE name = $1 AND version <> $2"
-        guard let row = try await store.rows(sql, [.text(Self.state), .integer(version)]).first else { return nil }
+    // The version number alone is not unique: a standby that has taken over may lack the newest version and have
+    // another one stored under its number.
+
+    package func state(otherThan known: ACMEVersion?) async throws -> ACMERecord? {
+        let sql = """
+            SELECT version, sealed FROM acme_state WHERE name = $1 AND (version <> $2 OR sha256(sealed) <> $3)
+            """
+        let values: [PostgresValue] = [.text(Self.state), .integer(known?.number ?? 0), .bytes(known?.digest ?? [])]
+        guard let row = try await store.rows(sql, values).first else { return nil }
         return ACMERecord(version: try row.integer("version"), sealed: try row.bytes("sealed"))
     }
 
-    package func replace(with record: ACMERecord) async throws -> Bool {
-        // A writer that waits for another one's row looks at its version again.
-        let sql =
-            record.version == 1
-            ? "INSERT INTO acme_state (name, version, sealed) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"
-            : """
-            UPDATE acme_state SET version = $2, sealed = $3, changed_at = now() WHERE name = $1 AND version = $2 - 1
-            """
+    package func replace(_ known: ACMEVersion?, with record: ACMERecord) async throws -> Bool {
+        let values: [PostgresValue] = [.text(Self.state), .integer(record.version), .bytes(record.sealed)]
+        guard let known else {
+            return try await store.run(
+                "INSERT INTO acme_state (name, version, sealed) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING", values) > 0
+        }
+        // A writer that waits for another one's row lock checks the version again.
         return try await store.run(
-            sql, [.text(Self.state), .integer(record.version), .bytes(record.sealed)]) > 0
+            """
+            UPDATE acme_state SET version = $2, sealed = $3, changed_at = now()
+            WHERE name = $1 AND version = $4 AND sha256(sealed) = $5
+            """, values + [.integer(known.number), .bytes(known.digest)]) > 0
     }
 
     package func lease(to holder: String, seconds: Int64) async throws -> Bool {

@@ -1,6 +1,6 @@
-/// The state of ACME as a database has it: sealed, so that it can only keep it.
+/// The stored ACME state, encrypted, so that the database cannot read it.
 package struct ACMERecord: Sendable, Equatable {
-    /// 1 for the first, and one more with each change.
+    /// Starts at 1 and increases by 1 with each change.
     package let version: Int64
     package let sealed: [UInt8]
 
@@ -10,21 +10,33 @@ package struct ACMERecord: Sendable, Equatable {
     }
 }
 
-/// The account and the certificates of ACME that several gateways share, and the right to order some.
-package protocol ACMERecords: Sendable {
-    /// Nil when nothing was stored.
-    ///
-    /// - Parameter version: the version that is known; nil is returned as well where it is the newest.
-    func state(otherThan version: Int64) async throws -> ACMERecord?
+/// The identity of a version. The number alone is not unique: a standby that lacks the newest versions when it takes
+/// over assigns their numbers again.
+package struct ACMEVersion: Sendable, Equatable {
+    package let number: Int64
+    /// SHA-256 of the sealed state.
+    package let digest: [UInt8]
 
-    /// Puts a version in the place of the one before, in one step.
+    package init(number: Int64, digest: [UInt8]) {
+        self.number = number
+        self.digest = digest
+    }
+}
+
+/// The ACME account and certificates that several gateways share, and the lease that allows one of them to order.
+package protocol ACMERecords: Sendable {
+    /// Returns the stored state; nil if there is none, or if it is the known version.
+    func state(otherThan known: ACMEVersion?) async throws -> ACMERecord?
+
+    /// Replaces a version atomically.
     ///
-    /// - Returns: `false`, with nothing changed, where the one before is not there: another writer was faster.
-    func replace(with record: ACMERecord) async throws -> Bool
+    /// - Parameter known: the version before; nil for the first one.
+    /// - Returns: false, with nothing changed, if another version is stored.
+    func replace(_ known: ACMEVersion?, with record: ACMERecord) async throws -> Bool
 
     /// Takes or renews the lease, by the database's clock.
     ///
-    /// - Returns: whether the holder has it.
+    /// - Returns: whether `holder` now has the lease.
     func lease(to holder: String, seconds: Int64) async throws -> Bool
 
     func endLease(of holder: String) async throws

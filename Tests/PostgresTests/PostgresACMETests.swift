@@ -1,3 +1,4 @@
+import Cryptography
 import Store
 import Testing
 
@@ -10,16 +11,38 @@ extension PostgresTests {
         func versions() async throws {
             let database = try await RecordsDatabase()
             let (records, other) = (PostgresACME(database.store), PostgresACME(database.other()))
-            #expect(try await records.state(otherThan: 0) == nil)
+            #expect(try await records.state(otherThan: nil) == nil)
             let steps: [(version: Int64, isTaken: Bool)] = [
                 (2, false), (1, true), (1, false), (3, false), (2, true), (2, false), (3, true),
             ]
             for step in steps {
-                let record = ACMERecord(version: step.version, sealed: [0, UInt8(step.version), 255])
-                #expect(try await records.replace(with: record) == step.isTaken, "\(step.version)")
+                let known = step.version == 1 ? nil : Self.version(step.version - 1)
+                let isTaken = try await records.replace(known, with: Self.record(step.version))
+                #expect(isTaken == step.isTaken, "\(step.version)")
             }
-            #expect(try await other.state(otherThan: 2) == ACMERecord(version: 3, sealed: [0, 3, 255]))
-            #expect(try await other.state(otherThan: 3) == nil)
+            #expect(try await other.state(otherThan: Self.version(2)) == Self.record(3))
+            #expect(try await other.state(otherThan: Self.version(3)) == nil)
+        }
+
+        @Test("Another version with the same number, as behind a failover, is read and not replaced unseen")
+        func sameNumber() async throws {
+            let database = try await RecordsDatabase()
+            let records = PostgresACME(database.store)
+            #expect(try await records.replace(nil, with: Self.record(1)))
+            try await database.store.run("UPDATE acme_state SET sealed = '\\x07'")
+            #expect(try await !records.replace(Self.version(1), with: Self.record(2)))
+            let other = ACMERecord(version: 1, sealed: [7])
+            #expect(try await records.state(otherThan: Self.version(1)) == other)
+            let known = ACMEVersion(number: 1, digest: SHA256.hash(other.sealed))
+            #expect(try await records.replace(known, with: Self.record(2)))
+        }
+
+        private static func record(_ version: Int64) -> ACMERecord {
+            ACMERecord(version: version, sealed: [0, UInt8(version), 255])
+        }
+
+        private static func version(_ number: Int64) -> ACMEVersion {
+            ACMEVersion(number: number, digest: SHA256.hash(record(number).sealed))
         }
 
         @Test("One of several gateways has the lease, until it gives it back or its time is over")

@@ -3,9 +3,9 @@ internal import Locking
 package import Sealing
 package import Store
 
-/// Why the state that several gateways share cannot be used, in an operator's words.
+/// The reason why the state shared by several gateways cannot be used, for an operator.
 package struct SharedACMEError: Error, Equatable, CustomStringConvertible {
-    /// The key of the configuration that names the keys that seal the state.
+    /// The configuration key of the keys that seal the state.
     package static let setting = "state.postgres.sealing_keys"
 
     package let description: String
@@ -15,25 +15,26 @@ package struct SharedACMEError: Error, Equatable, CustomStringConvertible {
     }
 }
 
-/// The state in a database that several gateways share. It is sealed with keys of the configuration, which bind it to
-/// its version.
+/// The state in a database shared by several gateways. It is sealed with keys of the configuration and bound to its
+/// version.
 package final class SharedACMEState: ACMEStorage {
     private struct Known {
-        var version: Int64 = 0
+        /// Nil if nothing is stored.
+        var version: ACMEVersion?
         var state = ACMEState()
     }
 
     private let records: any ACMERecords
     private let sealingKeys: SealingKeyRing
-    /// The newest state that was read or written, so that a look for changes does not open what it knows.
+    /// The newest state that was read or written, so that polling for changes does not open it again.
     private let known = Locked(Known())
 
     package var isShared: Bool { true }
 
-    /// How often a change is tried beside other writers.
+    /// The maximum number of attempts for a change that conflicts with other writers.
     private static let tries = 16
 
-    /// - Parameter sealingKeys: the first seals, all open.
+    /// - Parameter sealingKeys: the first key seals, all keys open.
     package init(_ records: any ACMERecords, sealedWith sealingKeys: SealingKeyRing) {
         self.records = records
         self.sealingKeys = sealingKeys
@@ -44,19 +45,16 @@ package final class SharedACMEState: ACMEStorage {
     private func newest() async throws -> Known {
         let before = known.withLock { $0 }
         guard let record = try await records.state(otherThan: before.version) else { return before }
-        let found = Known(version: record.version, state: try open(record))
+        let found = try open(record)
         known.withLock { $0 = found }
         return found
     }
 
-    /// Forgets what was known. Without a row, as after an operator has deleted it, the next version is the first.
+    /// Discards the known state and reads again. Without a row, as after an operator has deleted it, the next version
+    /// is the first.
     private func readAnew() async throws {
-        var found = Known()
-        if let record = try await records.state(otherThan: found.version) {
-            found = Known(version: record.version, state: try open(record))
-        }
-        let newest = found
-        known.withLock { $0 = newest }
+        let found = try await records.state(otherThan: nil).map(open) ?? Known()
+        known.withLock { $0 = found }
     }
 
     package func update(_ change: @Sendable (inout ACMEState) -> Void) async throws -> ACMEState {
@@ -65,12 +63,12 @@ package final class SharedACMEState: ACMEStorage {
             var state = before.state
             change(&state)
             guard state != before.state else { return state }
-            let version = before.version + 1
-            guard try await records.replace(with: sealed(state, version)) else {
+            let record = try sealed(state, after: before.version)
+            guard try await records.replace(before.version, with: record) else {
                 try await readAnew()
                 continue
             }
-            let stored = Known(version: version, state: state)
+            let stored = Known(version: Self.version(of: record), state: state)
             known.withLock { $0 = stored }
             return state
         }
@@ -79,10 +77,10 @@ package final class SharedACMEState: ACMEStorage {
 
     package func reseal() async throws {
         for _ in 0..<Self.tries {
-            guard let record = try await records.state(otherThan: 0) else { return }
-            let state = try open(record)
+            guard let record = try await records.state(otherThan: nil) else { return }
+            let stored = try open(record)
             guard !SealedText.isCurrent(Secret(record.sealed), sealingKeys) else { return }
-            if try await records.replace(with: sealed(state, record.version + 1)) { return }
+            if try await records.replace(stored.version, with: sealed(stored.state, after: stored.version)) { return }
         }
         throw SharedACMEError("are changed by others all the time")
     }
@@ -93,8 +91,9 @@ package final class SharedACMEState: ACMEStorage {
 
     package func endLease(of holder: String) async throws { try await records.endLease(of: holder) }
 
-    /// The one version in which a sealed state opens.
-    private func sealed(_ state: ACMEState, _ version: Int64) throws -> ACMERecord {
+    /// Seals the state for the next version; it opens only as that version.
+    private func sealed(_ state: ACMEState, after known: ACMEVersion?) throws -> ACMERecord {
+        let version = (known?.number ?? 0) + 1
         let encoded = state.encoded()
         guard encoded.count <= ACMEState.longest else {
             throw SharedACMEError("would take \(encoded.count) bytes, which is more than \(ACMEState.longest)")
@@ -104,11 +103,16 @@ package final class SharedACMEState: ACMEStorage {
         return ACMERecord(version: version, sealed: sealed.expose())
     }
 
-    private func open(_ record: ACMERecord) throws -> ACMEState {
+    private static func version(of record: ACMERecord) -> ACMEVersion {
+        ACMEVersion(number: record.version, digest: SHA256.hash(record.sealed))
+    }
+
+    private func open(_ record: ACMERecord) throws -> Known {
         do {
-            return try ACMEState(
+            let state = try ACMEState(
                 decoding: SealedText.open(
                     Secret(record.sealed), as: .certificates, with: sealingKeys, poolID: "acme \(record.version)"))
+            return Known(version: Self.version(of: record), state: state)
         } catch is InvalidSealedToken {
             throw SharedACMEError(
                 "do not open with the keys of \(Self.setting): enter the key that has sealed them there, also after "
