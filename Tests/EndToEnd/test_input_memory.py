@@ -15,6 +15,7 @@ from harness.process import free_port, wait_until
 
 pytestmark = pytest.mark.alone
 
+INITIAL_WINDOW_SIZE = 4
 PATH = "/recorded/public/poured"
 # The bytes sent of each kind of input. The smaller amount is three times what the gateway may grow by.
 AMOUNTS = [24 * MEGABYTE, pytest.param(200 * MEGABYTE, marks=pytest.mark.long)]
@@ -406,6 +407,27 @@ def test_websocket_frames_on_a_stream_pass_without_being_stored(gateway, own_rec
             for _ in range(size // 16_000):
                 assert connection.take(stream, 16_000), connection.why()
                 connection.data(stream, (unit * 17)[:16_000])
+
+
+def test_small_parts_of_a_response_that_wait_keep_nothing_of_their_buffers(gateway, own_recorder):
+    """Two bytes at a time for a client whose window is closed, each received by itself."""
+    held = websocket.Held()
+    own_recorder.on(PATH + "/open", held)
+    head = [(":method", "CONNECT"), (":protocol", "websocket"), *request("GET", PATH + "/open")[1:]]
+    with (
+        H2Connection(gateway.port, settings={INITIAL_WINDOW_SIZE: 0}, auto_window=False) as connection,
+        raw.RawConnection(gateway.port) as other,
+    ):
+        stream = connection.open([*head, ("sec-websocket-version", "13")], end=False)
+        exchange = held.wait()
+        connection.until(h2raw.HEADERS)
+        assert connection.streams[stream].status == 200
+        with growth(gateway.process):
+            for _ in range(4_000):
+                exchange.send(websocket.frame(websocket.PONG))
+                # The one event loop has received the part before it serves this.
+                assert other.request("GET", PATH).status == 200
+        assert connection.streams[stream].body == b""
 
 
 # Servers' responses
