@@ -2,7 +2,7 @@ internal import Glibc
 
 /// The file descriptors that a listener's connections leave free.
 struct DescriptorReserve {
-    /// The `RLIMIT_NOFILE` from which the full reserve applies.
+    /// The `RLIMIT_NOFILE` from which the full reserve applies. Below it, a proportional part does.
     private static let usualLimit: rlim_t = 1024
     /// The number of free descriptors per connection accepted before the next count: an HTTP/2 connection may need a
     /// hundred for its streams' connections to backends, and each listener counts separately.

@@ -41,8 +41,8 @@ package enum UpstreamError: Error, Equatable, Sendable {
         }
     }
 
-    /// Whether the server has failed. It has not if no request was sent to it, or if the response took longer than the
-    /// route allows.
+    /// Whether the server has failed. It has not if it was never tried (no server, full queue, waited too long), or if the
+    /// response took longer than the route allows.
     var countsAgainstServer: Bool {
         switch self {
         case .cannotConnect, .connectTimeout, .firstByteTimeout, .idleTimeout, .connectionLost, .protocolFault: true

@@ -228,13 +228,16 @@ struct AccountCallTests {
         #expect(await fetcher.bodies == [expected])
     }
 
-    @Test("A deleted user's tokens never count again")
+    private static let others = Revocation.Target.otherSignIns(
+        Fixture.username, before: Fixture.now, sparing: "origin-1")
+
+    @Test("A deleted user's tokens never count again; the caller's own ends last")
     func deletion() async throws {
         let revocations = RecordedRevocations()
         let answer = try await Fixture.accounts(RecordedFetcher(Fixture.output([:])), revocations: revocations)
             .answer(Fixture.bearer(.deleteMe))
         #expect(answer.status == .noContent)
-        #expect(revocations.targets == [.subject(Fixture.username, before: .max)])
+        #expect(revocations.targets == [Self.others, .subject(Fixture.username, before: .max)])
     }
 
     @Test("A user who is gone at Cognito already is deleted here; one whose token is refused is not")
@@ -253,7 +256,7 @@ struct AccountCallTests {
         #expect(refused.status == .unauthorized && revocations.targets.isEmpty)
         #expect(try await sessions.openSessions(of: Fixture.username).count == 1)
         #expect(try await delete(Fixture.failure("UserNotFoundException")).status == .noContent)
-        #expect(revocations.targets == [.subject(Fixture.username, before: .max)])
+        #expect(revocations.targets == [Self.others, .subject(Fixture.username, before: .max)])
         #expect(try await sessions.openSessions(of: Fixture.username).isEmpty)
         guard case .succeeded = observer.entries.last?.outcome else {
             return #expect(Bool(false), "\(observer.entries)")
@@ -267,7 +270,7 @@ struct AccountCallTests {
         let answer = try await Fixture.accounts(
             RecordedFetcher(Fixture.output([:])), accountGuard: observer, revocations: revocations
         ).answer(Fixture.bearer(.deleteMe))
-        #expect(answer.status == .serviceUnavailable && revocations.targets.isEmpty)
+        #expect(answer.status == .serviceUnavailable && revocations.targets == [Self.others])
     }
 
     private static func change(to new: String) -> AccountRequest {

@@ -367,6 +367,9 @@ class TestCode:
         form = {"grant_type": "refresh_token", "refresh_token": "v2.x.y", "client_id": POOL_CLIENT_ID}
         answer = httpx.post(f"{app.base}/token", data=form, trust_env=False)
         assert_oauth(answer, 400, "invalid_grant")
+        # As in every call, null is a field that is not there.
+        answer = httpx.post(f"{app.base}/token", json=form | {"client_id": None}, trust_env=False)
+        assert_oauth(answer, 400, "invalid_grant")
 
     def test_a_refresh_for_another_client_is_refused_and_the_token_stays_good(self, app, browser, ledger):
         tokens = app.redeem(signed_in_code(app, browser)).json()

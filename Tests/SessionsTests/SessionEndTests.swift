@@ -211,6 +211,7 @@ struct SessionEndTests {
         #expect(await endpoints.answer(fixture.request(.sessionDeleteMe, one.token)).status == .serviceUnavailable)
         #expect(try await fixture.users.user(one.user.id) == nil)
         #expect(fixture.verify(one.token) != nil && fixture.verify(other.token) == nil)
+        #expect(try await fixture.refresh(other.token).status == .unauthorized)
         fixture.revocations.isFullOfForever.withLock { $0 = false }
         #expect(await endpoints.answer(fixture.request(.sessionDeleteMe, one.token)).status == .noContent)
         #expect(fixture.verify(one.token) == nil)
@@ -223,8 +224,11 @@ struct SessionEndTests {
         fixture.pass(29 * 86_400)
         let newest = try #require(try await fixture.refresh(token).token)
         fixture.pass(9 * 86_400)
-        #expect(await (try fixture.endpoints()).answer(fixture.request(.sessionLogout, token)).status == .noContent)
-        #expect(fixture.verify(newest) == nil)
+        for _ in 0..<2 {
+            #expect(await (try fixture.endpoints()).answer(fixture.request(.sessionLogout, token)).status == .noContent)
+            #expect(fixture.verify(newest) == nil)
+        }
+        #expect(fixture.revocations.all.count == 1, "a session that has ended takes no room on the list")
     }
 
     @Test("A deletion whose last step failed is finished by the next one, and told by both")

@@ -124,7 +124,7 @@ package struct CognitoAccounts: Sendable {
     /// Answers a request. Never throws: every failure becomes a response with the API's error body.
     package func answer(_ request: AccountRequest) async -> AccountAnswer {
         let isOAuth = request.operation == .oauthToken
-        let refresh = isOAuth ? OAuthTokenEndpoint.asRefresh(request, clientID: settings.clientID) : nil
+        let refresh = isOAuth ? OAuthTokenEndpoint.asRefresh(request, self) : nil
         let request = refresh ?? request
         do {
             let answer = try await flow.answer(

@@ -30,6 +30,12 @@ struct DeleteMeEndpoint: AccountEndpoint {
         } catch {
             guard error.kind == .userNotFound else { throw accounts.refusal(of: error, at: .bearer, request) }
         }
+        // Before the records: without these nobody would end the tokens of other devices if this process ended here.
+        if let own = caller.originID {
+            let others = Revocation.Target.otherSignIns(
+                caller.subject, before: accounts.revocationTime(), sparing: own)
+            try await accounts.revoke([others], request)
+        }
         try await accounts.withRecords(request) { try await accounts.sessions.forget(caller.subject) }
         var answer = AccountAnswer.done(subject: caller.subject)
         // The same name, registered again, has another subject: all tokens of this one stay revoked for ever.

@@ -45,8 +45,10 @@ struct LogoutEndpoint: AccountEndpoint {
             if case .some = request.endedToken { throw .tokenInvalid(.tokenExpired, reason: .token(.expired)) }
             throw .tokenMissing()
         }
-        call.subject = caller?.subject ?? opened?.subject
-        call.session = caller.flatMap { CalledSession($0.identity) }
+        // A revoked token ends its own session only, and nothing beside a refresh token.
+        let token = caller?.identity ?? (allDevices || refreshToken != nil ? nil : revoked)
+        call.subject = token?.subject ?? opened?.subject
+        call.session = token.flatMap(CalledSession.init)
         // Another user's refresh token does not end here.
         guard let opened, caller?.subject.hasSameBytes(as: opened.subject) != false else {
             sealed = nil
@@ -84,6 +86,7 @@ struct LogoutEndpoint: AccountEndpoint {
                 } else {
                     // Possibly only its access token was revoked: by an operator, or with many others of the user.
                     try await accounts.signOut(nil, revoked, request)
+                    return .done(subject: revoked.subject)
                 }
             }
             return .done()

@@ -119,13 +119,18 @@ struct OAuthTokenEndpoint: AccountEndpoint {
 }
 
 extension OAuthTokenEndpoint {
-    /// Turns a request with `grant_type=refresh_token` into one for `refresh`; nil for any other, and for one that
-    /// names another client. Naming none is allowed (RFC 6749, 6).
-    static func asRefresh(_ request: AccountRequest, clientID: String) -> AccountRequest? {
-        guard let object = try? request.oauthObject(),
-            (object["grant_type"]?.stringValue).hasSameBytes(as: "refresh_token"),
-            object["client_id"].map({ ($0.stringValue).hasSameBytes(as: clientID) }) ?? true
+    /// The request to `refresh` that a request with `grant_type=refresh_token` stands for; nil for any other, and for one
+    /// that names an unknown client. A request need not name its client (RFC 6749, 6).
+    static func asRefresh(_ request: AccountRequest, _ accounts: CognitoAccounts) -> AccountRequest? {
+        guard var object = try? request.oauthObject(),
+            (object["grant_type"]?.stringValue).hasSameBytes(as: "refresh_token")
         else { return nil }
+        if let clientID = object["client_id"]?.stringValue {
+            guard accounts.tokenClient(clientID) != nil else { return nil }
+            // At `refresh` it names the client of a token of Cognito's own, which is another one.
+            let takenOver = accounts.settings.sessionTakeover?.clientIDs ?? []
+            if !clientID.isOne(of: takenOver) { object["client_id"] = nil }
+        }
         var refresh = request
         refresh.operation = .refresh
         refresh.contentType = "application/json"

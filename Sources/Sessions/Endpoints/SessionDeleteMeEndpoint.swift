@@ -30,7 +30,7 @@ struct SessionDeleteMeEndpoint: AccountEndpoint {
         }
         // Before the records are deleted: without them, the tokens of other devices would stay valid if this process
         // ended here.
-        try await sessions.revokeOthers(than: caller, of: stored, request.requestID)
+        try await sessions.endOthers(than: caller, of: stored, request.requestID)
         try await endpoints.forget(caller.userID, requestID: request.requestID)
         var answer = AccountAnswer.done(subject: caller.userID)
         answer.lastStep = { () async throws(Refusal) in

@@ -15,7 +15,7 @@ struct SessionLogoutEndpoint: AccountEndpoint {
     static let operation = AccountOperation.sessionLogout
 
     private let isEverywhere: Bool
-    /// The caller; nil if already signed out.
+    /// The caller; nil if the token is revoked, or too old to be refreshed.
     private let caller: SessionCaller?
     /// A caller whose token is revoked and whose sign-out may be incomplete.
     private let revoked: SessionCaller?
@@ -30,8 +30,9 @@ struct SessionLogoutEndpoint: AccountEndpoint {
         caller = try sessions.judgeLeaving(request.bearer)
         revoked = caller == nil ? sessions.revokedCaller(request.bearer) : nil
         expired = caller == nil && revoked == nil ? request.bearer.flatMap(sessions.caller) : nil
-        call.subject = caller?.userID
-        call.session = caller?.session
+        let leaving = caller ?? (isEverywhere ? nil : expired)
+        call.subject = leaving?.userID
+        call.session = leaving?.session
     }
 
     func perform(
@@ -42,7 +43,8 @@ struct SessionLogoutEndpoint: AccountEndpoint {
                 try await endpoints.ownSessions().finishEnd(
                     of: revoked, everywhere: isEverywhere, requestID: request.requestID)
             } else if let expired, !isEverywhere {
-                try await endpoints.ownSessions().end(expired.sessionID, requestID: request.requestID)
+                try await endpoints.ownSessions().endIfOpen(expired.sessionID, requestID: request.requestID)
+                return .done(subject: expired.userID)
             }
             return .done()
         }

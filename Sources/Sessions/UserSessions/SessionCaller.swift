@@ -62,7 +62,8 @@ extension UserSessions {
         return revocations.current.isRevoked(present)
     }
 
-    /// As ``judge(_:)``, for a sign-out: nil if the session has already ended.
+    /// As ``judge(_:)``, for a sign-out: nil if the token is revoked, or too old to be refreshed. In the latter case the
+    /// session may still be open.
     func judgeLeaving(_ bearer: Secret?) throws(Refusal) -> SessionCaller? {
         do throws(Refusal) {
             return try judge(bearer)

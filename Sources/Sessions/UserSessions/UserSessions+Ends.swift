@@ -14,6 +14,14 @@ extension UserSessions {
         _ = try await withRecords(requestID) { try await records.end(sessionID, at: now()) }
     }
 
+    /// Ends a session that its record shows as open. For old tokens: those of sessions that have ended take no room on the
+    /// revocation list.
+    func endIfOpen(_ sessionID: String, requestID: String) async throws(Refusal) {
+        let stored = try await withRecords(requestID) { try await records.session(sessionID) }
+        guard let stored, stored.session.endedAt == nil else { return }
+        try await end(sessionID, requestID: requestID)
+    }
+
     /// Completes the end of a session whose token is revoked, since later steps may have failed.
     ///
     /// - Parameter everywhere: whether to complete that of the user's other revoked sessions too. No other session
@@ -120,16 +128,19 @@ extension UserSessions {
         return [all] + others.map(Revocation.Target.session)
     }
 
-    /// Revokes all the caller's sessions except the caller's own, with one entry.
+    /// Ends all sessions of the caller's user except the caller's own, with one entry on the revocation list.
     ///
     /// - Parameter stored: the records of the caller's user.
-    func revokeOthers(
+    func endOthers(
         than caller: SessionCaller, of stored: [UserSessionRecord], _ requestID: String
     ) async throws(Refusal) {
         let others = stored.filter { !$0.id.hasSameBytes(as: caller.sessionID) }
         guard let newest = others.map(\.authTime).max() else { return }
         try await revoke(
             [.otherSignIns(caller.userID, before: newest, sparing: caller.sessionID)], meaning: others, requestID)
+        for session in others where session.endedAt == nil {
+            _ = try await withRecords(requestID) { try await records.end(session.id, at: now()) }
+        }
     }
 
     /// Revokes all of a user's sessions up to a time with one entry, if there was no room for more.
