@@ -23,7 +23,7 @@ private func request(_ input: [UInt8]) -> Script {
 }
 
 /// Input: which operation (one byte), then the body of an account call, written as a ``Script``.
-@_cdecl("LLVMFuzzerTestOneInput")
+@_cdecl("fuzzAccountBody")
 public func fuzzAccountBody(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     gateway.check(request(Array(UnsafeBufferPointer(start: start, count: count))))
     return 0

@@ -21,7 +21,7 @@ private func expanded(_ bytes: [UInt8], by step: Int) -> (bytes: [UInt8], crc32:
 }
 
 /// Input: an archive; and Deflate data.
-@_cdecl("LLVMFuzzerTestOneInput")
+@_cdecl("fuzzAppArchive")
 public func fuzzAppArchive(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let bytes = Array(UnsafeBufferPointer(start: start, count: count))
     var limits = ArchiveLimits()

@@ -1,7 +1,7 @@
 // Compiled by run.sh into one module with Sources/AppAudit.
 
 /// Input: a binary property list without its magic bytes.
-@_cdecl("LLVMFuzzerTestOneInput")
+@_cdecl("fuzzAppPropertyList")
 public func fuzzAppPropertyList(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let bytes = Array("bplist00".utf8) + UnsafeBufferPointer(start: start, count: count)
     guard let text = BinaryPropertyList.text(of: bytes) else { return 0 }

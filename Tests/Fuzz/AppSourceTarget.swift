@@ -17,7 +17,7 @@ private func checkRegions(_ bytes: [UInt8], _ language: Language) {
 }
 
 /// Input: a byte for the language, and a file in it.
-@_cdecl("LLVMFuzzerTestOneInput")
+@_cdecl("fuzzAppSource")
 public func fuzzAppSource(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     guard count > 0 else { return 0 }
     let input = UnsafeBufferPointer(start: start, count: count)

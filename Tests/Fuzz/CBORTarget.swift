@@ -49,7 +49,7 @@ extension CBOR {
 }
 
 /// Input: what an authenticator sends.
-@_cdecl("LLVMFuzzerTestOneInput")
+@_cdecl("fuzzCBOR")
 public func fuzzCBOR(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let bytes = Array(UnsafeBufferPointer(start: start, count: count))
     var reader = CBORReader(bytes)

@@ -12,7 +12,7 @@ private func records(_ message: ArraySlice<UInt8>, length: Int) -> [UInt8] {
 }
 
 /// Input: one byte, then the connection's first bytes (0), or a handshake message to be cut into records of that length.
-@_cdecl("LLVMFuzzerTestOneInput")
+@_cdecl("fuzzClientHello")
 public func fuzzClientHello(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let input = Array(UnsafeBufferPointer(start: start, count: count))
     guard let length = input.first.map(Int.init) else { return 0 }

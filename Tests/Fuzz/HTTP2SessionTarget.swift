@@ -95,7 +95,7 @@ private func areFrames(_ bytes: ByteBuffer) -> Bool {
 }
 
 /// Input: how many bytes of a client come at once, and then these, behind the preface and SETTINGS.
-@_cdecl("LLVMFuzzerTestOneInput")
+@_cdecl("fuzzHTTP2Session")
 public func fuzzHTTP2Session(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     guard count > 1 else { return 0 }
     let input = Array(UnsafeBufferPointer(start: start, count: count))
@@ -108,7 +108,7 @@ public func fuzzHTTP2Session(_ start: UnsafePointer<UInt8>, _ count: Int) -> CIn
         if let error = session.receive(sharing: part) { session.fail(error) }
         session.produce()
         session.takeOutput { sent.writeImmutableBuffer($0) }
-        session.rest()
+        session.releaseIdleMemory()
         guard !session.hasFailed else { break }
     }
     guard areFrames(sent) else { fatalError("no frames were sent") }

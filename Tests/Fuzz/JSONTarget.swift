@@ -29,7 +29,7 @@ private func checkBase64(_ bytes: [UInt8]) {
 }
 
 /// Input: a JSON text, and any bytes for Base64.
-@_cdecl("LLVMFuzzerTestOneInput")
+@_cdecl("fuzzJSON")
 public func fuzzJSON(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let bytes = Array(UnsafeBufferPointer(start: start, count: count))
     checkBase64(bytes)

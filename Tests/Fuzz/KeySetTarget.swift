@@ -41,7 +41,7 @@ private func check(_ key: JSONObject, for algorithm: SignatureAlgorithm) {
 }
 
 /// Input: a JWK Set.
-@_cdecl("LLVMFuzzerTestOneInput")
+@_cdecl("fuzzKeySet")
 public func fuzzKeySet(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let document = Array(UnsafeBufferPointer(start: start, count: count))
     guard let set = try? KeySet(jwks: document, algorithms: algorithms, generation: 1) else { return 0 }

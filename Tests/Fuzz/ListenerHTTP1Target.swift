@@ -7,7 +7,7 @@ nonisolated(unsafe) private let gateway = {
 }()
 
 /// Input: a ``Script`` of an HTTP/1.1 connection.
-@_cdecl("LLVMFuzzerTestOneInput")
+@_cdecl("fuzzListenerHTTP1")
 public func fuzzListenerHTTP1(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     gateway.check(Script(Array(UnsafeBufferPointer(start: start, count: count))))
     return 0

@@ -13,7 +13,7 @@ nonisolated(unsafe) private let gateway = {
 }()
 
 /// Input: a ``Script`` of a connection that may be HTTP/2.
-@_cdecl("LLVMFuzzerTestOneInput")
+@_cdecl("fuzzListenerHTTP2")
 public func fuzzListenerHTTP2(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     gateway.check(Script(Array(UnsafeBufferPointer(start: start, count: count))))
     return 0

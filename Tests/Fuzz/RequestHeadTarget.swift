@@ -38,7 +38,7 @@ private func areSame(_ one: RequestHead, _ other: RequestHead) -> Bool {
 }
 
 /// Input: how the bytes are cut (one byte), then the bytes of a connection whose requests have no bodies.
-@_cdecl("LLVMFuzzerTestOneInput")
+@_cdecl("fuzzRequestHead")
 public func fuzzRequestHead(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let input = Array(UnsafeBufferPointer(start: start, count: count))
     guard let first = input.first else { return 0 }

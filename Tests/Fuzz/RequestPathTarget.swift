@@ -24,7 +24,7 @@ private func holdsEscape(_ text: String) -> Bool {
 }
 
 /// Input: a request target.
-@_cdecl("LLVMFuzzerTestOneInput")
+@_cdecl("fuzzRequestPath")
 public func fuzzRequestPath(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let target = String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self)
     guard let parsed = try? RequestPath.parse(target) else { return 0 }

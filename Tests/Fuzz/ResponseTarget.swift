@@ -83,7 +83,7 @@ private func checkLines(of bytes: ArraySlice<UInt8>, toHead: Bool) {
 }
 
 /// Input: how the bytes are cut (one byte), whether they answer HEAD (one bit), then the backend's bytes.
-@_cdecl("LLVMFuzzerTestOneInput")
+@_cdecl("fuzzResponse")
 public func fuzzResponse(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let input = Array(UnsafeBufferPointer(start: start, count: count))
     guard count >= 2 else { return 0 }

@@ -117,7 +117,7 @@ private func decoded(_ text: ArraySlice<UInt8>) -> [UInt8] {
 }
 
 /// Input: a token, or, behind a first byte of `!`, header and claims with a NUL between, which are then signed.
-@_cdecl("LLVMFuzzerTestOneInput")
+@_cdecl("fuzzToken")
 public func fuzzToken(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let bytes = Array(UnsafeBufferPointer(start: start, count: count))
     guard bytes.first == UInt8(ascii: "!") else {

@@ -31,7 +31,7 @@ private func boundaries(_ bytes: ArraySlice<UInt8>, isMasked: Bool) -> (ends: [I
 }
 
 /// Input: how the bytes are cut (one byte), the direction (one bit), then the stream.
-@_cdecl("LLVMFuzzerTestOneInput")
+@_cdecl("fuzzWebSocketFrame")
 public func fuzzWebSocketFrame(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let input = Array(UnsafeBufferPointer(start: start, count: count))
     guard count >= 2 else { return 0 }
