@@ -144,15 +144,19 @@ struct AccountCallTests {
         #expect(revocations.targets == [.originID("origin-1")])
     }
 
-    @Test("A revoked access token still ends its own session, at Cognito too")
-    func logoutWithRevokedToken() async throws {
+    @Test(
+        "A revoked access token still ends its own session, at Cognito too, and the call is known as its user's",
+        arguments: [[:], ["refresh_token": "garbage"]] as [JSONObject])
+    func logoutWithRevokedToken(body: JSONObject) async throws {
         let (fetcher, revocations) = (RecordedFetcher(Fixture.output([:])), RecordedRevocations())
-        let accounts = try Fixture.accounts(fetcher, revocations: revocations)
+        let observer = RecordedCalls()
+        let accounts = try Fixture.accounts(fetcher, accountGuard: observer, revocations: revocations)
         try await accounts.sessions.begin(Fixture.sealed, Fixture.sealedText(), on: nil)
         for _ in 0..<2 {
-            var request = Fixture.request(.logout)
+            var request = Fixture.request(.logout, .object(body))
             request.endedToken = .revoked(Fixture.identity())
             #expect(await accounts.answer(request).status == .noContent)
+            #expect(observer.entries.last?.call.subject?.hasSameBytes(as: Fixture.username) == true)
             #expect(try await accounts.sessions.openSessions(of: Fixture.username).isEmpty)
         }
         #expect(await fetcher.operations == ["RevokeToken"])

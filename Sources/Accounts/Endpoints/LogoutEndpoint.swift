@@ -45,8 +45,9 @@ struct LogoutEndpoint: AccountEndpoint {
             if case .some = request.endedToken { throw .tokenInvalid(.tokenExpired, reason: .token(.expired)) }
             throw .tokenMissing()
         }
-        // A revoked token ends its own session only, and nothing beside a refresh token.
-        let token = caller?.identity ?? (allDevices || refreshToken != nil ? nil : revoked)
+        // A revoked token counts for its own session, and only if no refresh token names one.
+        let isNamed = opened != nil || shown != nil
+        let token = caller?.identity ?? (allDevices || isNamed ? nil : revoked)
         call.subject = token?.subject ?? opened?.subject
         call.session = token.flatMap(CalledSession.init)
         // Another user's refresh token does not end here.
