@@ -77,6 +77,8 @@ let package = Package(
         .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CNghttp2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
+        // BoringSSL's headers; the library itself is a part of swift-nio-ssl.
+        .target(name: "CBoringSSL", dependencies: [nioSSL]),
         .systemLibrary(name: "CMalloc"),
         .systemLibrary(name: "CEpoll"),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
@@ -90,6 +92,7 @@ let package = Package(
         .target(
             name: "Postgres", dependencies: ["CPostgres", "Cryptography", "Encoding", "Locking"], swiftSettings: strict),
         .target(name: "HTTP2", dependencies: ["CNghttp2", nio("NIOCore")], swiftSettings: strict),
+        .target(name: "TLS", dependencies: ["CBoringSSL", "Sockets", nio("NIOCore")], swiftSettings: strict),
         .target(name: "Zlib", dependencies: ["CZlib", nio("NIOCore")], swiftSettings: strict),
         .target(name: "Allocator", dependencies: ["CMalloc"], swiftSettings: strict),
         // The module is not called Crypto because swift-crypto has a module of that name.
@@ -123,8 +126,8 @@ let package = Package(
         .target(
             name: "Listener",
             dependencies: [
-                "Clocks", "Encoding", "HTTP1", "HTTP2", "Locking", "Pipeline", "Cryptography", "Sockets", httpTypes,
-                nioSSL, nio("NIOCore"), nio("NIOTLS"),
+                "Clocks", "Encoding", "HTTP1", "HTTP2", "Locking", "Pipeline", "Cryptography", "Sockets", "TLS",
+                httpTypes, nioSSL, nio("NIOCore"), nio("NIOTLS"),
             ],
             swiftSettings: safe),
         // The gateway's own requests, to Cognito, Apple, key sets, webhooks and the collector of spans.
@@ -329,7 +332,7 @@ let package = Package(
             name: "ListenerTests",
             dependencies: [
                 "Clocks", "Cryptography", "Listener", "Encoding", "HTTP1", "HTTP2", "Pipeline", "SeededRandom",
-                "Sockets", httpTypes, nioSSL, nio("NIOCore"), nio("NIOEmbedded"),
+                "Sockets", "TLS", httpTypes, nioSSL, nio("NIOCore"), nio("NIOEmbedded"),
             ],
             swiftSettings: strict),
         .testTarget(

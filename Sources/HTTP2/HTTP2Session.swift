@@ -204,14 +204,14 @@ package final class HTTP2Session {
         }
     }
 
-    /// Releases the pages of the frame buffer if no frame is pending.
+    /// Returns the memory to the system that no frame and no stream uses.
     package func releaseIdleMemory() {
         guard !hasFailed, nghttp2_session_want_write(session) == 0 else { return }
         memory.releaseIdleMemory()
     }
 
-    /// Whether libnghttp2's frame buffer is memory-mapped; see ``HTTP2SessionMemory``. For tests.
-    package var mapsFrames: Bool { memory.isMapped }
+    /// Whether libnghttp2's largest blocks are memory-mapped; see ``HTTP2SessionMemory``. For tests.
+    package var isMapped: Bool { memory.isMapped }
 
     package var outputBytes: Int { output.count }
     /// Whether DATA frames wait until the output has been taken.

@@ -1,5 +1,4 @@
 internal import NIOCore
-internal import NIOSSL
 internal import Pipeline
 
 /// Builds the channel pipeline of an accepted connection.
@@ -60,21 +59,17 @@ struct ConnectionPipeline {
     private func addOrdinary(
         to pipeline: ChannelPipeline.SynchronousOperations, _ peer: Peer, handshakeUntil deadline: NIODeadline? = nil
     ) throws {
-        var handshake: HandshakeStart?
-        if let tls = settings.tls {
-            let start = HandshakeStart()
-            try pipeline.addHandlers(start, tls.makeHandler())
-            handshake = start
-        }
-        guard settings.tls != nil || settings.http2 != nil else { return try addHTTP1(to: pipeline, peer) }
+        let tls = try settings.tls.map { TLSHandler(try $0.makeSession(), buffers: connections.plaintext) }
+        if let tls { try pipeline.addHandler(tls) }
+        guard tls != nil || settings.http2 != nil else { return try addHTTP1(to: pipeline, peer, nil) }
         let selector = ProtocolSelector(
-            after: handshake, until: deadline, settings: settings, connections: connections
+            after: tls, until: deadline, settings: settings, connections: connections
         ) { refusal in
             service.refuseConnection(refusal, peer: peer.text)
         } install: { wireProtocol, context in
             switch wireProtocol {
-            case .http1: try addHTTP1(to: context.pipeline.syncOperations, peer)
-            case .http2: try addHTTP2(to: context, peer)
+            case .http1: try addHTTP1(to: context.pipeline.syncOperations, peer, tls)
+            case .http2: try addHTTP2(to: context.pipeline.syncOperations, peer, tls)
             }
         }
         try pipeline.addHandler(selector)
@@ -84,12 +79,14 @@ struct ConnectionPipeline {
     private var scheme: String { settings.tls == nil ? "http" : "https" }
 
     /// Returns the TLS properties of the connection after the handshake.
-    private func transport(_ pipeline: ChannelPipeline.SynchronousOperations) -> ClientProtocol {
-        guard let tls = settings.tls, let version = try? pipeline.nioSSL_tlsVersion() else { return ClientProtocol() }
-        return ClientProtocol(tls: version == .tlsv13 ? .tls13 : .tls12, hasCertificate: tls.wantsCertificates)
+    private func transport(_ tls: TLSHandler?) -> ClientProtocol {
+        guard let tls, let parameters = settings.tls else { return ClientProtocol() }
+        return ClientProtocol(tls: tls.isTLS13 ? .tls13 : .tls12, hasCertificate: parameters.wantsCertificates)
     }
 
-    private func addHTTP1(to pipeline: ChannelPipeline.SynchronousOperations, _ peer: Peer) throws {
+    private func addHTTP1(
+        to pipeline: ChannelPipeline.SynchronousOperations, _ peer: Peer, _ tls: TLSHandler?
+    ) throws {
         let codec = HTTP1ServerCodec(settings, scheme: scheme, connections: connections)
         try pipeline.addHandler(codec)
         try pipeline.addHandler(
@@ -97,13 +94,15 @@ struct ConnectionPipeline {
                 service, codec: codec, flushes: connections.flushes, peer: peer.text,
                 peerCounters: peer.slots, serverNames: settings.serverNames, httpsPort: settings.httpsPort,
                 authorization: settings.authorization, challenges: settings.challenges,
-                transport: transport(pipeline)))
+                transport: transport(tls)))
     }
 
-    private func addHTTP2(to context: ChannelHandlerContext, _ peer: Peer) throws {
+    private func addHTTP2(
+        to pipeline: ChannelPipeline.SynchronousOperations, _ peer: Peer, _ tls: TLSHandler?
+    ) throws {
         // ALPN offers HTTP/2 only if it is enabled.
         let limits = settings.http2 ?? HTTP2Limits()
-        let transport = transport(context.pipeline.syncOperations)
+        let transport = transport(tls)
         let connection = try HTTP2Connection(
             settings, limits, service: service, connections: connections, peer: peer.text, scheme: scheme
         ) { stream in
@@ -112,6 +111,6 @@ struct ConnectionPipeline {
                 serverNames: settings.serverNames, httpsPort: settings.httpsPort,
                 authorization: settings.authorization, challenges: settings.challenges, transport: transport)
         }
-        try context.pipeline.syncOperations.addHandler(connection)
+        try pipeline.addHandler(connection)
     }
 }

@@ -1,5 +1,6 @@
 internal import HTTP2
 internal import NIOCore
+internal import Sockets
 
 /// A connection with a deadline that can be asked to close.
 protocol TimedConnection: AnyObject {
@@ -25,6 +26,8 @@ extension TimedConnection {
 final class ConnectionSet {
     private let eventLoop: any EventLoop
     let flushes: EndOfTurnFlushes
+    /// For the bytes that connections decrypt.
+    let plaintext = ReceiveBuffers()
     /// A pool of field lists for response heads on HTTP/2 streams.
     private var fieldLists: [HTTP2FieldList] = []
     private var connections: [any TimedConnection] = []

@@ -1,7 +1,6 @@
 internal import Glibc
 internal import HTTP1
 internal import NIOCore
-internal import NIOSSL
 
 /// The deadlines of a connection, and how it is closed.
 extension HTTP1ServerCodec {
@@ -129,7 +128,7 @@ extension HTTP1ServerCodec {
             guard let context = self.context else { return }
             // The option fails only if the socket is already closed.
             _ = (context.channel as? any SocketOptionProvider)?.setSoLinger(linger(l_onoff: 1, l_linger: 0))
-            let tls = try? context.pipeline.syncOperations.context(handlerType: NIOSSLServerHandler.self)
+            let tls = try? context.pipeline.syncOperations.context(handlerType: TLSHandler.self)
             (tls ?? context).close(promise: nil)
         }
     }

@@ -12,8 +12,8 @@ final class ProtocolSelector: ChannelInboundHandler, RemovableChannelHandler, Ti
 
     private static let preface = ByteBuffer(staticString: "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
 
-    /// The start of the TLS handshake; nil without TLS.
-    private let handshake: HandshakeStart?
+    /// Nil without TLS.
+    private let tls: TLSHandler?
     private let deadline: NIODeadline?
     private let settings: ListenerSettings
     private let connections: ConnectionSet
@@ -29,14 +29,14 @@ final class ProtocolSelector: ChannelInboundHandler, RemovableChannelHandler, Ti
     private(set) var nextDeadline = NIODeadline.distantFuture
 
     /// - Parameters:
-    ///   - handshake: the handler before TLS that detects the client's first bytes; nil without TLS.
+    ///   - tls: the handler of the connection's handshake; nil without TLS.
     ///   - deadline: the deadline of a handshake that has begun; nil: its time begins with this handler.
     init(
-        after handshake: HandshakeStart?, until deadline: NIODeadline?, settings: ListenerSettings,
+        after tls: TLSHandler?, until deadline: NIODeadline?, settings: ListenerSettings,
         connections: ConnectionSet, refused: @escaping (ConnectionRefusal) -> Void,
         install: @escaping (WireProtocol, ChannelHandlerContext) throws -> Void
     ) {
-        self.handshake = handshake
+        self.tls = tls
         self.deadline = deadline
         self.settings = settings
         self.connections = connections
@@ -44,7 +44,7 @@ final class ProtocolSelector: ChannelInboundHandler, RemovableChannelHandler, Ti
         self.install = install
     }
 
-    private var isTLS: Bool { handshake != nil }
+    private var isTLS: Bool { tls != nil }
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
@@ -101,7 +101,7 @@ final class ProtocolSelector: ChannelInboundHandler, RemovableChannelHandler, Ti
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         // A handshake that failed, or a connection that broke.
-        if handshake?.hasBegun == true { noteFailedHandshake() }
+        if tls?.hasBegun == true { noteFailedHandshake() }
         close(context)
     }
 

@@ -1,14 +1,16 @@
-internal import NIOCore
+package import NIOCore
 
-/// The receive buffers of a loop, one of each size, shared by all connections. Idle connections hold none.
+/// Receive buffers of a loop, one of each size, shared by all connections. Idle connections hold none.
 ///
 /// A buffer's memory is reused if nothing references its last contents; otherwise a new buffer is allocated, as small
 /// as the connection's last reads allow: a client that sends little occupies little memory.
-final class ReceiveBuffers {
+package final class ReceiveBuffers {
     private var buffers = Size.allCases.map { ByteBufferAllocator().buffer(capacity: $0.bytes) }
 
+    package init() {}
+
     /// The size of a single receive.
-    enum Size: Int, CaseIterable {
+    package enum Size: Int, CaseIterable {
         case small, medium, large
 
         var bytes: Int {
@@ -17,6 +19,11 @@ final class ReceiveBuffers {
             case .medium: 16 << 10
             case .large: 64 << 10
             }
+        }
+
+        /// Returns the smallest size that `count` bytes fit in; the largest if they fit in none.
+        package static func least(for count: Int) -> Size {
+            count <= small.bytes ? .small : count <= medium.bytes ? .medium : .large
         }
 
         /// Returns the size of the next receive, after one of `count` bytes.
@@ -30,7 +37,7 @@ final class ReceiveBuffers {
     /// - Parameter receive: fills the buffer, and returns the number of bytes, or a result of recv(2) that is not
     ///   positive.
     /// - Returns: the result of `receive`, and the bytes.
-    func receive(
+    package func receive(
         _ size: Size, _ receive: (UnsafeMutableRawBufferPointer) -> Int
     ) -> (count: Int, bytes: ByteBuffer) {
         var bytes = ByteBuffer()

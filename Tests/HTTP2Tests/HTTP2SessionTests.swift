@@ -73,7 +73,7 @@ struct HTTP2SessionTests {
             }
         }
         #expect(try frames(rests: true) == frames(rests: false))
-        #expect(try ScriptedReceiver().session.mapsFrames)
+        #expect(try ScriptedReceiver().session.isMapped)
     }
 
     @Test("A client's fields stay while the session rests")

@@ -15,7 +15,7 @@ struct TLSEndTests {
         let server: EmbeddedChannel
         private let client: EmbeddedChannel
         private let connections: ConnectionSet
-        private(set) weak var tls: NIOSSLServerHandler?
+        private(set) weak var tls: TLSHandler?
 
         init() throws {
             let key = try P256SigningKey.generate()
@@ -32,7 +32,7 @@ struct TLSEndTests {
                 settings: settings, service: ScriptedService { $0.answer(.ok, "x") }, connections: connections,
                 admission: ConnectionAdmission([])
             ).install(on: server, from: nil)
-            tls = try server.pipeline.syncOperations.handler(type: NIOSSLServerHandler.self)
+            tls = try server.pipeline.syncOperations.handler(type: TLSHandler.self)
             var configuration = TLSConfiguration.makeClientConfiguration()
             configuration.certificateVerification = .none
             try client.pipeline.syncOperations.addHandler(

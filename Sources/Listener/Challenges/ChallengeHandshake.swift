@@ -1,6 +1,6 @@
 internal import NIOCore
-internal import NIOSSL
 internal import NIOTLS
+internal import TLS
 
 /// Inspects the first message of a handshake while challenges are pending. A handshake for a challenge gets the
 /// challenge's certificate, and the connection ends with the handshake (RFC 8737, 3). All others proceed as ordinary
@@ -63,12 +63,12 @@ final class ChallengeHandshake: ChannelInboundHandler, RemovableChannelHandler, 
         }
     }
 
-    private func proceed(_ challenge: NIOSSLContext?, _ context: ChannelHandlerContext) {
+    private func proceed(_ challenge: TLSServerContext?, _ context: ChannelHandlerContext) {
         isDecided = true
         do {
             if let challenge {
                 try context.pipeline.syncOperations.addHandlers(
-                    NIOSSLServerHandler(context: challenge), ChallengeEnd())
+                    TLSHandler(TLSServerSession(challenge), buffers: connections.plaintext), ChallengeEnd())
             } else {
                 try install(context, nextDeadline)
             }

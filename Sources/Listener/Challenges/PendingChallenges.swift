@@ -1,7 +1,7 @@
 internal import Encoding
 internal import HTTPTypes
 internal import Locking
-internal import NIOSSL
+internal import TLS
 
 /// The pending ACME challenges, which listeners answer before any other processing: `http-01` with a text (RFC 8555,
 /// 8.3), `tls-alpn-01` with a certificate in the handshake (RFC 8737).
@@ -14,7 +14,7 @@ package final class PendingChallenges: Sendable {
         /// By token.
         var responses: [ExactText: String] = [:]
         /// By server name.
-        var contexts: [ExactText: NIOSSLContext] = [:]
+        var contexts: [ExactText: TLSServerContext] = [:]
     }
 
     private static let path = "/.well-known/acme-challenge/"
@@ -38,14 +38,11 @@ package final class PendingChallenges: Sendable {
         pending.withLock { $0 = made }
     }
 
-    private static func context(_ certificate: TLSCertificate) -> NIOSSLContext? {
-        guard let identity = try? TLSIdentity(certificate, index: 0) else { return nil }
-        var configuration = TLSConfiguration.makeServerConfiguration(
-            certificateChain: identity.chain, privateKey: identity.key)
-        configuration.minimumTLSVersion = .tlsv12
+    private static func context(_ certificate: TLSCertificate) -> TLSServerContext? {
+        var configuration = TLSServerContext.Configuration()
         configuration.applicationProtocols = [tlsProtocol]
-        configuration.shutdownTimeout = ListenerTLS.shutdownTimeout
-        return try? NIOSSLContext(configuration: configuration)
+        configuration.identity = try? TLSIdentity(certificate, index: 0).identity
+        return configuration.identity == nil ? nil : try? TLSServerContext(configuration)
     }
 
     /// Returns the response text; nil if the request is not for a pending challenge.
@@ -60,7 +57,7 @@ package final class PendingChallenges: Sendable {
 
     /// Returns the TLS context for a handshake; nil if it is not for a pending challenge. A client that validates a
     /// challenge offers only its ALPN protocol (RFC 8737, 3).
-    func context(for hello: ClientHello) -> NIOSSLContext? {
+    func context(for hello: ClientHello) -> TLSServerContext? {
         guard hello.protocols.count == 1, hello.protocols[0].elementsEqual(Self.tlsProtocol.utf8),
             let name = hello.serverName
         else { return nil }

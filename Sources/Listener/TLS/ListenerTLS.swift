@@ -1,8 +1,8 @@
 internal import Clocks
 package import Cryptography
 package import Encoding
-internal import NIOCore
 internal import NIOSSL
+internal import TLS
 
 /// A certificate and its key, both in PEM.
 package struct TLSCertificate: Sendable, Equatable {
@@ -60,9 +60,9 @@ package struct TLSErrors: Error, Equatable, Sendable {
     package let errors: [TLSError]
 }
 
-/// A listener's TLS configuration, which creates the handlers of its connections.
+/// A listener's TLS configuration, which creates the sessions of its connections.
 package final class ListenerTLS: Sendable {
-    private let context: NIOSSLContext
+    private let context: TLSServerContext
     /// In the order of the parameters.
     package let certificates: [ServedCertificate]
     /// Whether handshakes require a client certificate.
@@ -72,16 +72,16 @@ package final class ListenerTLS: Sendable {
     package init(_ parameters: TLSParameters) throws(TLSErrors) {
         var errors: [TLSError] = []
         var identities: [TLSIdentity] = []
-        var authorities: [NIOSSLCertificate]?
+        var authorities: [[UInt8]]?
         if let pem = parameters.clientAuthorities {
-            authorities = try? NIOSSLCertificate.fromPEMBytes(pem)
+            authorities = try? NIOSSLCertificate.fromPEMBytes(pem).map { try $0.toDERBytes() }
             if authorities?.isEmpty ?? true { errors.append(.malformedClientAuthorities) }
         }
         for (index, certificate) in parameters.certificates.enumerated() {
             do throws(TLSError) {
                 let identity = try TLSIdentity(certificate, index: index)
                 // Creating a context verifies that the key matches the certificate.
-                _ = try Self.makeContext(Self.configuration(identity, parameters, nil), index: index)
+                _ = try Self.makeContext([identity], parameters, nil, index: index)
                 identities.append(identity)
             } catch {
                 errors.append(error)
@@ -92,72 +92,33 @@ package final class ListenerTLS: Sendable {
         certificates = identities.map(\.served)
         wantsCertificates = authorities != nil
         do throws(TLSError) {
-            context = try Self.makeContext(identities.first, beside: identities, parameters, authorities)
+            context = try Self.makeContext(identities, parameters, authorities, index: 0)
         } catch {
             throw TLSErrors(errors: [error])
         }
     }
 
-    func makeHandler() -> NIOSSLServerHandler {
-        NIOSSLServerHandler(context: context)
-    }
+    func makeSession() throws -> TLSServerSession { try TLSServerSession(context) }
 
-    // MARK: Contexts
-
-    /// RFC 9325 §4.2: only forward secrecy and authenticated encryption. TLS 1.3 has no other cipher suites.
-    private static let cipherSuites: [NIOTLSCipher] = [
-        .TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, .TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
-        .TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, .TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
-        .TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, .TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
-    ]
-
-    /// The time that a client has to answer close_notify. Nothing depends on the answer: a client that still sends is
-    /// read from before the connection is closed; see ``Lingering``. The handler and its buffers, 50 KB, are retained
-    /// for this time even if the client disconnects at once.
-    static let shutdownTimeout = TimeAmount.milliseconds(100)
-
+    /// - Parameters:
+    ///   - identities: the first one is the default; if there are none yet, each handshake ends with an alert.
+    ///   - index: the position that errors name.
     private static func makeContext(
-        _ first: TLSIdentity?, beside identities: [TLSIdentity], _ parameters: TLSParameters,
-        _ authorities: [NIOSSLCertificate]?
-    ) throws(TLSError) -> NIOSSLContext {
-        var configuration = configuration(first, parameters, authorities)
+        _ identities: [TLSIdentity], _ parameters: TLSParameters, _ authorities: [[UInt8]]?, index: Int
+    ) throws(TLSError) -> TLSServerContext {
+        var configuration = TLSServerContext.Configuration()
+        configuration.requiresTLS13 = parameters.minimumVersion == .tls13
+        configuration.applicationProtocols = parameters.offersHTTP2 ? ["h2", "http/1.1"] : ["http/1.1"]
+        configuration.identity = identities.first?.identity
+        configuration.clientAuthorities = authorities
         if identities.count > 1 {
             let names = ServerNames(identities)
-            configuration.sslContextCallback = { client, promise in
-                let identity = names.identity(for: client.serverHostname, now: WallClock.seconds())
-                promise.succeed(identity?.override ?? .noChanges)
-            }
+            configuration.select = { names.identity(for: $0, now: WallClock.seconds())?.identity }
         }
-        return try makeContext(configuration, index: 0)
-    }
-
-    private static func makeContext(_ configuration: TLSConfiguration, index: Int) throws(TLSError) -> NIOSSLContext {
         do {
-            return try NIOSSLContext(configuration: configuration)
+            return try TLSServerContext(configuration)
         } catch {
             throw .keyOfAnotherCertificate(index)
         }
-    }
-
-    /// - Parameter identity: the certificate and key; nil: there are none yet, and each handshake ends with an alert.
-    private static func configuration(
-        _ identity: TLSIdentity?, _ parameters: TLSParameters, _ authorities: [NIOSSLCertificate]?
-    ) -> TLSConfiguration {
-        // Only a client configuration can be created without a certificate.
-        var configuration =
-            identity.map { .makeServerConfiguration(certificateChain: $0.chain, privateKey: $0.key) }
-            ?? TLSConfiguration.makeClientConfiguration()
-        if identity == nil { configuration.certificateVerification = .none }
-        configuration.minimumTLSVersion = parameters.minimumVersion == .tls13 ? .tlsv13 : .tlsv12
-        configuration.cipherSuiteValues = cipherSuites
-        configuration.shutdownTimeout = shutdownTimeout
-        configuration.applicationProtocols = parameters.offersHTTP2 ? ["h2", "http/1.1"] : ["http/1.1"]
-        if let authorities {
-            configuration.trustRoots = .certificates(authorities)
-            // Clients have no host name to verify.
-            configuration.certificateVerification = .noHostnameVerification
-            configuration.sendCANameList = true
-        }
-        return configuration
     }
 }

@@ -1,6 +1,7 @@
 internal import Cryptography
 internal import Encoding
 internal import NIOSSL
+internal import TLS
 
 /// A certificate that a listener presents to its clients, for monitoring.
 package struct ServedCertificate: Sendable, Equatable {
@@ -12,8 +13,7 @@ package struct ServedCertificate: Sendable, Equatable {
 
 /// A parsed certificate chain and its key.
 struct TLSIdentity: Sendable {
-    let chain: [NIOSSLCertificateSource]
-    let key: NIOSSLPrivateKeySource
+    let identity: TLSServerIdentity
     /// The DNS names of the subject alternative names, in lower case.
     let names: [String]
     /// The name for which the gateway obtained it; nil if it was read from a file.
@@ -21,27 +21,20 @@ struct TLSIdentity: Sendable {
     let served: ServedCertificate
 
     init(_ certificate: TLSCertificate, index: Int) throws(TLSError) {
-        guard let read = try? NIOSSLCertificate.fromPEMBytes(certificate.chain), let leaf = read.first else {
-            throw .malformedCertificate(index)
-        }
-        guard let key = try? NIOSSLPrivateKey(bytes: certificate.key.expose(), format: .pem) else {
+        guard let read = try? NIOSSLCertificate.fromPEMBytes(certificate.chain), let leaf = read.first,
+            let chain = try? read.map({ try $0.toDERBytes() })
+        else { throw .malformedCertificate(index) }
+        do {
+            identity = try TLSServerIdentity(chain: chain, key: certificate.key.expose())
+        } catch {
             throw .malformedKey(index)
         }
-        self.chain = read.map { .certificate($0) }
-        self.key = .privateKey(key)
         obtainedFor = certificate.obtainedFor
         self.names = leaf._subjectAlternativeNames().filter { $0.nameType == .dnsName }.map {
             String(decoding: $0.contents, as: UTF8.self).asciiLowercased
         }
         served = ServedCertificate(
             names: names, expiresAt: read.map { Int64($0.notValidAfter) }.min() ?? Int64(leaf.notValidAfter))
-    }
-
-    var override: NIOSSLContextConfigurationOverride {
-        var override = NIOSSLContextConfigurationOverride()
-        override.certificateChain = chain
-        override.privateKey = key
-        return override
     }
 }
 

@@ -1,0 +1,2 @@
+// SwiftPM wants a source file of each C target.
+#include "CBoringSSL.h"

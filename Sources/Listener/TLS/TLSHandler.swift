@@ -1,0 +1,241 @@
+internal import NIOCore
+internal import NIOTLS
+internal import Sockets
+internal import TLS
+
+/// Encrypts and decrypts the bytes of a connection, and performs the handshake and the exchange of close_notify alerts.
+///
+/// Writes before the end of the handshake fail: the protocol that could write is selected by it.
+final class TLSHandler: ChannelDuplexHandler {
+    typealias InboundIn = ByteBuffer
+    typealias InboundOut = ByteBuffer
+    typealias OutboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    enum Failure: Error {
+        case handshake
+        case refusedRecord
+        /// The client's end may have been forged (RFC 8446 §6.1).
+        case missingCloseNotify
+    }
+
+    private enum Phase {
+        case handshaking, open
+        /// The gateway's close_notify has been written, and the client may still send.
+        case outputClosed
+        /// As ``outputClosed``, and the connection ends with the client's close_notify or the timeout.
+        case closing
+        case closed
+    }
+
+    /// The time that a client has to answer close_notify. Nothing depends on the answer: a client that still sends is
+    /// read from before the connection is closed; see ``Lingering``.
+    private static let closeTimeout = TimeAmount.milliseconds(100)
+
+    private let session: TLSServerSession
+    private let buffers: ReceiveBuffers
+    private var phase = Phase.handshaking
+    /// Whether the client has sent anything. One that connects and closes, such as a load balancer's port check, has
+    /// not failed a handshake.
+    private(set) var hasBegun = false
+    private var hasReceivedEnd = false
+    /// Whether bytes were passed on since the last ``channelReadComplete(context:)``.
+    private var hasPassedOn = false
+    private var mustFlush = false
+    private var closePromise: EventLoopPromise<Void>?
+    private var timeout: Scheduled<Void>?
+
+    /// - Parameter buffers: for decrypted bytes.
+    init(_ session: TLSServerSession, buffers: ReceiveBuffers) {
+        self.session = session
+        self.buffers = buffers
+    }
+
+    /// Whether the connection speaks TLS 1.3; otherwise TLS 1.2. Known after the handshake.
+    var isTLS13: Bool { session.isTLS13 }
+
+    func handlerRemoved(context: ChannelHandlerContext) { timeout?.cancel() }
+
+    // MARK: In
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard phase != .closed else { return }
+        hasBegun = true
+        session.receive(unwrapInboundIn(data))
+        if phase == .handshaking {
+            switch session.handshake() {
+            case .needsInput: return writeOutput(context)
+            case .failed: return fail(.handshake, context)
+            case .completed:
+                phase = .open
+                writeOutput(context)
+                context.fireUserInboundEventTriggered(
+                    TLSUserEvent.handshakeCompleted(negotiatedProtocol: session.applicationProtocol))
+            }
+        }
+        decrypt(context)
+    }
+
+    private func decrypt(_ context: ChannelHandlerContext) {
+        while phase != .closed {
+            let (bytes, end) = session.decrypt(by: buffers)
+            if bytes.readableBytes > 0, phase != .closing {
+                hasPassedOn = true
+                context.fireChannelRead(wrapInboundOut(bytes))
+            }
+            switch end {
+            case .bufferIsFull: continue
+            // An update of keys, for instance, has an answer.
+            case .needsInput: return writeOutput(context)
+            case .closed: return receivedEnd(context)
+            case .failed: return fail(.refusedRecord, context)
+            }
+        }
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        flushOutput(context)
+        if hasPassedOn {
+            hasPassedOn = false
+            context.fireChannelReadComplete()
+        } else if phase != .closed, (try? context.channel.syncOptions?.getOption(.autoRead)) == false {
+            // The handlers wait for a read that they have requested, and these bytes were none for them.
+            context.read()
+        }
+    }
+
+    /// The client has sent close_notify.
+    private func receivedEnd(_ context: ChannelHandlerContext) {
+        guard !hasReceivedEnd, phase != .closed else { return }
+        hasReceivedEnd = true
+        if hasPassedOn {
+            hasPassedOn = false
+            context.fireChannelReadComplete()
+        }
+        switch phase {
+        case .open where mayHalfClose(context): context.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
+        case .open, .outputClosed: close(context: context, mode: .all, promise: nil)
+        case .closing: closeChannel(context)
+        case .handshaking, .closed: break
+        }
+    }
+
+    private func mayHalfClose(_ context: ChannelHandlerContext) -> Bool {
+        (try? context.channel.syncOptions?.getOption(.allowRemoteHalfClosure)) ?? false
+    }
+
+    private func fail(_ failure: Failure, _ context: ChannelHandlerContext) {
+        phase = .closed
+        writeOutput(context)
+        flushOutput(context)
+        context.fireErrorCaught(failure)
+        closeChannel(context)
+    }
+
+    // MARK: Out
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        guard phase == .open else {
+            promise?.fail(phase == .outputClosed ? ChannelError.outputClosed : ChannelError.ioOnClosedChannel)
+            return
+        }
+        let bytes = unwrapOutboundIn(data)
+        // An empty write has its place among the others.
+        guard bytes.readableBytes > 0 else { return context.write(data, promise: promise) }
+        guard let records = session.encrypt(bytes) else {
+            promise?.fail(ChannelError.ioOnClosedChannel)
+            return fail(.refusedRecord, context)
+        }
+        context.write(wrapOutboundOut(records), promise: promise)
+    }
+
+    /// Writes the session's own records, such as a handshake's or an alert.
+    private func writeOutput(_ context: ChannelHandlerContext) {
+        guard let records = session.takeOutput() else { return }
+        mustFlush = true
+        context.write(wrapOutboundOut(records), promise: nil)
+    }
+
+    private func flushOutput(_ context: ChannelHandlerContext) {
+        guard mustFlush else { return }
+        mustFlush = false
+        context.flush()
+    }
+
+    // MARK: The end
+
+    func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+        switch (mode, phase) {
+        case (.input, _): promise?.fail(ChannelError.operationUnsupported)
+        case (.output, .open):
+            writeCloseNotify(context)
+            phase = .outputClosed
+            context.close(mode: .output, promise: promise)
+        case (.output, _): context.close(mode: .output, promise: promise)
+        case (.all, .handshaking), (.all, .closed):
+            phase = .closed
+            context.close(promise: promise)
+        case (.all, .open), (.all, .outputClosed):
+            if phase == .open { writeCloseNotify(context) }
+            guard phase != .closed else { return context.close(promise: promise) }
+            closePromise = promise
+            if hasReceivedEnd { closeChannel(context) } else { awaitEnd(context) }
+        case (.all, .closing):
+            guard let promise else { break }
+            if let closePromise { closePromise.futureResult.cascade(to: promise) } else { closePromise = promise }
+        }
+    }
+
+    private func writeCloseNotify(_ context: ChannelHandlerContext) {
+        session.shutDown()
+        writeOutput(context)
+        flushOutput(context)
+    }
+
+    private func awaitEnd(_ context: ChannelHandlerContext) {
+        phase = .closing
+        timeout = context.eventLoop.assumeIsolated().scheduleTask(in: Self.closeTimeout) {
+            if self.phase == .closing { self.closeChannel(context) }
+        }
+    }
+
+    private func closeChannel(_ context: ChannelHandlerContext) {
+        phase = .closed
+        timeout?.cancel()
+        let promise = closePromise
+        closePromise = nil
+        context.close(promise: promise)
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        guard case ChannelEvent.inputClosed? = event as? ChannelEvent else {
+            return context.fireUserInboundEventTriggered(event)
+        }
+        switch phase {
+        case .handshaking: endHandshake(context)
+        case .closing: closeChannel(context)
+        case .open, .outputClosed:
+            // Already told with close_notify.
+            guard !hasReceivedEnd else { return }
+            context.fireErrorCaught(Failure.missingCloseNotify)
+            context.fireUserInboundEventTriggered(event)
+        case .closed: context.fireUserInboundEventTriggered(event)
+        }
+    }
+
+    private func endHandshake(_ context: ChannelHandlerContext) {
+        phase = .closed
+        if hasBegun { context.fireErrorCaught(Failure.handshake) }
+        closeChannel(context)
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        let wasHandshaking = phase == .handshaking
+        phase = .closed
+        timeout?.cancel()
+        closePromise?.succeed()
+        closePromise = nil
+        if wasHandshaking, hasBegun { context.fireErrorCaught(Failure.handshake) }
+        context.fireChannelInactive()
+    }
+}
