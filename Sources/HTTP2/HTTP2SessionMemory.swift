@@ -8,14 +8,14 @@ internal import Glibc
 /// that only touched pages occupy memory, and none after ``releaseIdleMemory()``: an idle connection needs 8 KiB less
 /// than with the heap.
 final class HTTP2SessionMemory {
-    private static let pageSize = 4096
+    private static let pageSize = sysconf(Int32(_SC_PAGESIZE))
     /// The possible sizes of the frame buffer: the longest default payload of a frame (RFC 9113 §4.2), its header, and
     /// little more. No other block allocated at a session's creation has such a size.
     private static let frameBufferSizes = (16 << 10) + 9...(16 << 10) + 64
     /// Likewise of the table.
-    private static let tableSize = pageSize
-    /// The frame buffer's pages, with the table behind them.
-    private static let frameBufferCapacity = 5 * pageSize
+    private static let tableSize = 4096
+    /// The size of the frame buffer's pages, behind which is the table.
+    private static let frameBufferCapacity = (frameBufferSizes.upperBound / pageSize + 1) * pageSize
 
     /// The mapping; nil before the first of its blocks is allocated, and without one.
     private var mapping: UnsafeMutableRawBufferPointer?

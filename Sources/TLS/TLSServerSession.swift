@@ -47,6 +47,12 @@ package final class TLSServerSession {
         input.writeBuffer(&bytes)
     }
 
+    /// The number of received bytes that were not processed.
+    package var unprocessedBytes: Int { input.readableBytes }
+
+    /// Drops bytes that were received and not processed.
+    package func dropInput() { input = ByteBuffer() }
+
     package enum HandshakeStep { case needsInput, completed, failed }
 
     /// Goes on with the handshake. Its records, or the alert of a failure, are in the output.

@@ -1,7 +1,11 @@
 """The cost of a gateway before the first request: the time until it is ready, and the memory it holds."""
 
 import re
+import socket
+import ssl
 import statistics
+import subprocess
+import sys
 import threading
 import time
 import urllib.request
@@ -10,8 +14,9 @@ from pathlib import Path
 import pytest
 from harness import raw
 from harness.account import bearer
-from harness.gateway import Gateway, binary, gateway_config
-from harness.process import Process, wait_until
+from harness.certificates import Authority
+from harness.gateway import REPOSITORY, Gateway, binary, gateway_config
+from harness.process import Process, free_port, wait_until
 from harness.sanitizer import SANITIZER
 
 pytestmark = pytest.mark.alone
@@ -124,6 +129,63 @@ def test_an_idle_gateway_holds_less_than_16_megabytes_and_its_code(start_gateway
     burst(gateway.port, token, 3, 50)
     wait_until(lambda: gateway.metric("gatehouse_client_connections_open") == 0, "the clients to have gone")
     idle("after a burst")
+
+
+@pytest.fixture(scope="module")
+def authority(run_directory):
+    return Authority(run_directory / "footprint-certificates")
+
+
+def tls_listener(authority: Authority, name: str) -> dict:
+    tls = {"certificates": [authority.issue(name).settings()]}
+    return {"listeners": [{"address": f"127.0.0.1:{free_port()}", "tls": tls}]}
+
+
+# KiB that an idle connection may take; measured: 4.2 and 11.5 (deploy/loadtest/RESULTS.md).
+IDLE_CONNECTION = {"--tls": 7, "--http2": 15}
+
+
+@optimised
+@pytest.mark.parametrize("way", IDLE_CONNECTION)
+def test_an_idle_connection_keeps_no_buffers(start_gateway, authority, issuer, own_recorder, way):
+    """Measured as deploy/loadtest/compare.sh measures it, with fewer connections."""
+    route = {"name": "items", "path": "/api/items", "access": "required", "upstream": "recorder"}
+    gateway = start_gateway({**tls_listener(authority, "localhost"), "routes": [route]})
+    program = REPOSITORY / "deploy/loadtest/connections.py"
+    command = [program, "idle", gateway.process.pid, gateway.port, issuer.access(), 1000, way]
+    taken = subprocess.run([sys.executable, *map(str, command)], capture_output=True, text=True, timeout=60)
+    assert taken.returncode == 0, taken.stderr
+    resident, anonymous = map(float, taken.stdout.split())
+    print(f"{way}: {resident:.1f} KiB resident, {anonymous:.1f} anonymous")
+    assert anonymous < IDLE_CONNECTION[way]
+
+
+@optimised
+def test_connections_that_the_gateway_closes_over_tls_leave_nothing(start_gateway, authority, own_recorder):
+    """The gateway waits for its clients' close_notify, and these send none."""
+    gateway = start_gateway({**tls_listener(authority, "api.test"), "limits": {"keep_alive_timeout": "1s"}})
+    context = ssl.create_default_context(cafile=str(authority.pem))
+
+    def round_trip() -> int:
+        """Connections that end by the gateway; returns its memory afterwards."""
+        connections = []
+        for _ in range(400):
+            plain = socket.create_connection(("127.0.0.1", gateway.port), timeout=10)
+            connections.append(context.wrap_socket(plain, server_hostname="api.test"))
+        for connection in connections:
+            # Until the gateway's close_notify. The connection itself stays open.
+            assert connection.recv(1) == b""
+        wait_until(lambda: gateway.metric("gatehouse_client_connections_open") == 0, "the connections to end")
+        for connection in connections:
+            connection.close()
+        return memory(gateway.process)["RssAnon"]
+
+    round_trip()
+    before = round_trip()
+    after = [round_trip() for _ in range(2)][-1]
+    print(f"{before / MEGABYTE:.1f} MB, then {after / MEGABYTE:.1f} MB")
+    # 800 connections that leave a session each would be 3 MB.
+    assert after - before < MEGABYTE
 
 
 @pytest.mark.long

@@ -2,8 +2,8 @@
 
 connections.py idle  PID PORT TOKEN COUNT [--tls | --http2]
                                                     each connection is used for one request, then left open; prints
-                                                    KiB a connection of resident and of anonymous memory. --http2
-                                                    is over TLS too
+                                                    KiB a connection of resident and of anonymous memory, when all
+                                                    have been idle for 3 s. --http2 is over TLS too
 connections.py burst PID PORT TOKEN COUNT SECONDS   as many connections at once, each used, then closed; prints
                                                     resident MB before, during, and the least within SECONDS after,
                                                     and the same of anonymous memory
@@ -44,6 +44,8 @@ class Memory(NamedTuple):
 def connect(port: int, way: str) -> socket.socket:
     """`way` is "plain" or one of PROTOCOLS."""
     plain = socket.create_connection(("127.0.0.1", port), timeout=20)
+    # A request does not wait for the acknowledgement of the handshake's last message.
+    plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     if way == "plain":
         return plain
     TLS.set_alpn_protocols([PROTOCOLS[way]])
@@ -133,7 +135,7 @@ def idle(pid: int, port: int, token: str, count: int, way: str) -> None:
         with contextlib.ExitStack() as stack:
             before = Memory.of(pid)
             open_and_use(stack, port, token, count, way, 1)
-            time.sleep(1)
+            time.sleep(3)
             print(*(f"{(after - earlier) / count:.2f}" for after, earlier in zip(Memory.of(pid), before)))
 
 

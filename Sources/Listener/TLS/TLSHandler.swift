@@ -54,12 +54,13 @@ final class TLSHandler: ChannelDuplexHandler {
     /// Whether the connection speaks TLS 1.3; otherwise TLS 1.2. Known after the handshake.
     var isTLS13: Bool { session.isTLS13 }
 
-    func handlerRemoved(context: ChannelHandlerContext) { timeout?.cancel() }
+    func handlerRemoved(context: ChannelHandlerContext) { finish() }
 
     // MARK: In
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        guard phase != .closed else { return }
+        // Data after close_notify is ignored (RFC 8446 §6.1).
+        guard phase != .closed, !hasReceivedEnd else { return }
         hasBegun = true
         session.receive(unwrapInboundIn(data))
         if phase == .handshaking {
@@ -79,13 +80,12 @@ final class TLSHandler: ChannelDuplexHandler {
     private func decrypt(_ context: ChannelHandlerContext) {
         while phase != .closed {
             let (bytes, end) = session.decrypt(by: buffers)
-            if bytes.readableBytes > 0, phase != .closing {
+            if bytes.readableBytes > 0, end != .failed, phase != .closing {
                 hasPassedOn = true
                 context.fireChannelRead(wrapInboundOut(bytes))
             }
             switch end {
             case .bufferIsFull: continue
-            // An update of keys, for instance, has an answer.
             case .needsInput: return writeOutput(context)
             case .closed: return receivedEnd(context)
             case .failed: return fail(.refusedRecord, context)
@@ -98,9 +98,6 @@ final class TLSHandler: ChannelDuplexHandler {
         if hasPassedOn {
             hasPassedOn = false
             context.fireChannelReadComplete()
-        } else if phase != .closed, (try? context.channel.syncOptions?.getOption(.autoRead)) == false {
-            // The handlers wait for a read that they have requested, and these bytes were none for them.
-            context.read()
         }
     }
 
@@ -108,6 +105,7 @@ final class TLSHandler: ChannelDuplexHandler {
     private func receivedEnd(_ context: ChannelHandlerContext) {
         guard !hasReceivedEnd, phase != .closed else { return }
         hasReceivedEnd = true
+        session.dropInput()
         if hasPassedOn {
             hasPassedOn = false
             context.fireChannelReadComplete()
@@ -125,7 +123,9 @@ final class TLSHandler: ChannelDuplexHandler {
     }
 
     private func fail(_ failure: Failure, _ context: ChannelHandlerContext) {
+        guard phase != .closed else { return }
         phase = .closed
+        session.dropInput()
         writeOutput(context)
         flushOutput(context)
         context.fireErrorCaught(failure)
@@ -168,17 +168,20 @@ final class TLSHandler: ChannelDuplexHandler {
         switch (mode, phase) {
         case (.input, _): promise?.fail(ChannelError.operationUnsupported)
         case (.output, .open):
-            writeCloseNotify(context)
             phase = .outputClosed
+            writeCloseNotify(context)
             context.close(mode: .output, promise: promise)
         case (.output, _): context.close(mode: .output, promise: promise)
         case (.all, .handshaking), (.all, .closed):
             phase = .closed
             context.close(promise: promise)
         case (.all, .open), (.all, .outputClosed):
-            if phase == .open { writeCloseNotify(context) }
-            guard phase != .closed else { return context.close(promise: promise) }
+            let mustNotify = phase == .open
+            phase = .closing
             closePromise = promise
+            if mustNotify { writeCloseNotify(context) }
+            // The connection may have broken meanwhile.
+            guard phase == .closing else { return }
             if hasReceivedEnd { closeChannel(context) } else { awaitEnd(context) }
         case (.all, .closing):
             guard let promise else { break }
@@ -193,18 +196,32 @@ final class TLSHandler: ChannelDuplexHandler {
     }
 
     private func awaitEnd(_ context: ChannelHandlerContext) {
-        phase = .closing
         timeout = context.eventLoop.assumeIsolated().scheduleTask(in: Self.closeTimeout) {
+            self.timeout = nil
             if self.phase == .closing { self.closeChannel(context) }
         }
     }
 
     private func closeChannel(_ context: ChannelHandlerContext) {
         phase = .closed
-        timeout?.cancel()
+        stopTimer()
         let promise = closePromise
         closePromise = nil
         context.close(promise: promise)
+    }
+
+    /// The timer retains this handler.
+    private func stopTimer() {
+        timeout?.cancel()
+        timeout = nil
+    }
+
+    /// The connection has ended.
+    private func finish() {
+        phase = .closed
+        stopTimer()
+        closePromise?.succeed()
+        closePromise = nil
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
@@ -231,10 +248,7 @@ final class TLSHandler: ChannelDuplexHandler {
 
     func channelInactive(context: ChannelHandlerContext) {
         let wasHandshaking = phase == .handshaking
-        phase = .closed
-        timeout?.cancel()
-        closePromise?.succeed()
-        closePromise = nil
+        finish()
         if wasHandshaking, hasBegun { context.fireErrorCaught(Failure.handshake) }
         context.fireChannelInactive()
     }
