@@ -1,2 +1,2 @@
-// SwiftPM wants a source file of each C target.
+// SwiftPM requires a source file in each C target.
 #include "CBoringSSL.h"

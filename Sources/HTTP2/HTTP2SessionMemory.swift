@@ -4,20 +4,20 @@ internal import Glibc
 /// The memory of one session.
 ///
 /// libnghttp2 keeps a buffer of 16 KiB for outgoing frames during the whole session, and a table of 4 KiB for its
-/// streams. Most frames have only some hundred bytes, and an idle session has no streams. Here both are memory-mapped, so
-/// that only touched pages occupy memory, and none after ``releaseIdleMemory()``: an idle connection needs 8 KiB less
-/// than with the heap.
+/// streams. Most frames have only some hundred bytes, and an idle session has no streams. Here both are memory-mapped,
+/// so that only touched pages occupy memory, and none after ``releaseIdleMemory()``: an idle connection needs 8 KiB
+/// less than with the heap.
 final class HTTP2SessionMemory {
     private static let pageSize = sysconf(Int32(_SC_PAGESIZE))
     /// The possible sizes of the frame buffer: the longest default payload of a frame (RFC 9113 §4.2), its header, and
     /// little more. No other block allocated at a session's creation has such a size.
     private static let frameBufferSizes = (16 << 10) + 9...(16 << 10) + 64
-    /// Likewise of the table.
+    /// The size of the table. No other block allocated at a session's creation has it.
     private static let tableSize = 4096
-    /// The size of the frame buffer's pages, behind which is the table.
+    /// The size of the frame buffer's pages. The table follows them.
     private static let frameBufferCapacity = (frameBufferSizes.upperBound / pageSize + 1) * pageSize
 
-    /// The mapping; nil before the first of its blocks is allocated, and without one.
+    /// The mapping; nil until its first block is allocated, or if the system refused it.
     private var mapping: UnsafeMutableRawBufferPointer?
     private var hasFrameBuffer = false
     private var hasTable = false

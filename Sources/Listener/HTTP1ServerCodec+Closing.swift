@@ -27,7 +27,7 @@ extension HTTP1ServerCodec {
         }
         gatherSends(context) {
             context.flush()
-            if hasInputEnded {
+            if hasInputEnded, settings.tls == nil {
                 // Closing the second half would close the whole connection at once, and discard unsent bytes.
                 context.writeAndFlush(wrapOutboundOut(ByteBuffer()), promise: sent)
             } else {
@@ -37,13 +37,10 @@ extension HTTP1ServerCodec {
         if wasReading { context.read() }
     }
 
-    /// Closes the socket when everything has been sent. TLS would wait for the client's close_notify, which serves no
-    /// purpose. The close is deferred over TLS: its handler does not support being closed from below while it passes on
-    /// bytes.
-    private func closeSocket(_ context: ChannelHandlerContext) {
+    /// Closes the socket at once. Over TLS this neither sends a close_notify nor waits for the client's.
+    func closeSocket(_ context: ChannelHandlerContext) {
         guard settings.tls != nil else { return context.close(promise: nil) }
-        let core = NIOLoopBound(context.channel._channelCore, eventLoop: context.eventLoop)
-        context.eventLoop.execute { core.value.close0(error: ChannelError.eof, mode: .all, promise: nil) }
+        context.channel._channelCore.close0(error: ChannelError.eof, mode: .all, promise: nil)
     }
 
     private func gatherSends(_ context: ChannelHandlerContext, _ body: () -> Void) {

@@ -121,15 +121,10 @@ extension HTTP1ServerCodec {
         if !closeTunnel() { breakOff() }
     }
 
-    /// Closes the connection with a TCP reset, and over TLS without a close_notify. The reset is deferred: the TLS
-    /// handler does not support being closed from below while it passes on bytes.
+    /// Closes the connection with a TCP reset, and over TLS without a close_notify.
     func reset(_ context: ChannelHandlerContext) {
-        context.eventLoop.assumeIsolated().execute {
-            guard let context = self.context else { return }
-            // The option fails only if the socket is already closed.
-            _ = (context.channel as? any SocketOptionProvider)?.setSoLinger(linger(l_onoff: 1, l_linger: 0))
-            let tls = try? context.pipeline.syncOperations.context(handlerType: TLSHandler.self)
-            (tls ?? context).close(promise: nil)
-        }
+        // The option fails only if the socket is already closed.
+        _ = (context.channel as? any SocketOptionProvider)?.setSoLinger(linger(l_onoff: 1, l_linger: 0))
+        closeSocket(context)
     }
 }

@@ -260,7 +260,7 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
         isBlocked = !context.channel.isWritable
         context.fireChannelWritabilityChanged()
         guard outstanding == nil, case .head = reading else { return }
-        // Over TLS a response reaches the channel when it is flushed, after the wait for the next request has begun.
+        // A response may block the channel after the wait for the next request has begun.
         guard !isBlocked else { return awaitReader() }
         keepAlive()
         headDeadlineIsSet = false

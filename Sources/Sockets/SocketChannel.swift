@@ -2,8 +2,8 @@ internal import Glibc
 internal import NIOCore
 internal import Synchronization
 
-/// A client's connection: a `Channel` on a ``SocketEventLoop`` that behaves like SwiftNIO's own, so that existing
-/// handlers, such as TLS, work unchanged.
+/// A client's connection: a `Channel` on a ``SocketEventLoop`` that behaves like SwiftNIO's own, so that handlers run on
+/// either.
 ///
 /// Its registration is edge-triggered. It is made once, and changed only when the kernel's send buffer is full for the
 /// first time: a new connection is writable, and watching for that would cause an extra event. The channel itself

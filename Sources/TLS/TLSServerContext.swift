@@ -12,8 +12,8 @@ package final class TLSServerContext: @unchecked Sendable {
         package var requiresTLS13 = false
         /// In order of preference (RFC 7301).
         package var applicationProtocols: [String] = []
-        /// The certificate for clients without a server name that has one of its own. If it is nil, their handshakes
-        /// fail.
+        /// The certificate for clients whose server name has none of its own, and for those that send no name. If it is
+        /// nil, their handshakes fail.
         package var identity: TLSServerIdentity?
         /// Returns the identity for a server name as the client sent it (RFC 6066 §3); nil: `identity`.
         package var select: (@Sendable (String) -> TLSServerIdentity?)?
@@ -38,7 +38,8 @@ package final class TLSServerContext: @unchecked Sendable {
         "ECDHE-ECDSA-AES128-GCM-SHA256", "ECDHE-RSA-AES128-GCM-SHA256", "ECDHE-ECDSA-AES256-GCM-SHA384",
         "ECDHE-RSA-AES256-GCM-SHA384", "ECDHE-ECDSA-CHACHA20-POLY1305", "ECDHE-RSA-CHACHA20-POLY1305",
     ].joined(separator: ":")
-    /// BoringSSL's own, after the hybrid of ML-KEM that protects what is recorded now from later quantum computers.
+    /// BoringSSL's default groups, and the hybrid with ML-KEM, which protects recorded traffic from later quantum
+    /// computers. The client's order decides.
     private static let groups = [
         UInt16(SSL_GROUP_X25519_MLKEM768), UInt16(SSL_GROUP_X25519), UInt16(SSL_GROUP_SECP256R1),
         UInt16(SSL_GROUP_SECP384R1),

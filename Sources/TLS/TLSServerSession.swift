@@ -78,7 +78,7 @@ package final class TLSServerSession {
     /// - Parameter buffers: other than those with the received bytes.
     package func decrypt(by buffers: ReceiveBuffers) -> (bytes: ByteBuffer, end: ReadEnd) {
         var end = ReadEnd.bufferIsFull
-        let (_, bytes) = buffers.receive(.least(for: input.readableBytes)) { room in
+        let (_, bytes) = buffers.receive(.least(for: input.readableBytes + Int(SSL_pending(ssl)))) { room in
             var count = 0
             while count < room.count {
                 ERR_clear_error()

@@ -204,7 +204,7 @@ struct FaultTests {
         let request = "GET /a HTTP/1.1\r\nHost: h\r\nAuthorization: \(String(repeating: "x", count: 99))\r\n\r\n"
         wire.holdWrites(true)
         for _ in 0..<3 { try wire.send(request) }
-        // As over TLS: a response blocks the connection when it is flushed.
+        // The responses block the connection when they are flushed.
         wire.run()
         try wire.send(String(request.prefix(sentBefore)))
         wire.setWritable(false)

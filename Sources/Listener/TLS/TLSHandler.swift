@@ -5,7 +5,7 @@ internal import TLS
 
 /// Encrypts and decrypts the bytes of a connection, and performs the handshake and the exchange of close_notify alerts.
 ///
-/// Writes before the end of the handshake fail: the protocol that could write is selected by it.
+/// Writes before the end of the handshake fail. No handler that writes exists before then.
 final class TLSHandler: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
@@ -23,13 +23,14 @@ final class TLSHandler: ChannelDuplexHandler {
         case handshaking, open
         /// The gateway's close_notify has been written, and the client may still send.
         case outputClosed
-        /// As ``outputClosed``, and the connection ends with the client's close_notify or the timeout.
+        /// The connection closes when the client's close_notify arrives, or after the timeout. Bytes that arrive are
+        /// dropped.
         case closing
         case closed
     }
 
-    /// The time that a client has to answer close_notify. Nothing depends on the answer: a client that still sends is
-    /// read from before the connection is closed; see ``Lingering``.
+    /// The time that a client has to answer close_notify. Nothing depends on the answer. Where input is still expected,
+    /// the protocol's handler reads it before it closes; see ``Lingering``.
     private static let closeTimeout = TimeAmount.milliseconds(100)
 
     private let session: TLSServerSession
@@ -101,7 +102,7 @@ final class TLSHandler: ChannelDuplexHandler {
         }
     }
 
-    /// The client has sent close_notify.
+    /// Called when the client's close_notify has arrived.
     private func receivedEnd(_ context: ChannelHandlerContext) {
         guard !hasReceivedEnd, phase != .closed else { return }
         hasReceivedEnd = true
@@ -170,6 +171,8 @@ final class TLSHandler: ChannelDuplexHandler {
         case (.output, .open):
             phase = .outputClosed
             writeCloseNotify(context)
+            // Closing the second half would close the whole connection at once, and discard unsent bytes.
+            guard !hasReceivedEnd else { return context.writeAndFlush(wrapOutboundOut(ByteBuffer()), promise: promise) }
             context.close(mode: .output, promise: promise)
         case (.output, _): context.close(mode: .output, promise: promise)
         case (.all, .handshaking), (.all, .closed):
@@ -210,13 +213,13 @@ final class TLSHandler: ChannelDuplexHandler {
         context.close(promise: promise)
     }
 
-    /// The timer retains this handler.
+    /// Cancels the timer and releases it, because it retains this handler.
     private func stopTimer() {
         timeout?.cancel()
         timeout = nil
     }
 
-    /// The connection has ended.
+    /// Called when the connection has ended.
     private func finish() {
         phase = .closed
         stopTimer()
@@ -232,7 +235,7 @@ final class TLSHandler: ChannelDuplexHandler {
         case .handshaking: endHandshake(context)
         case .closing: closeChannel(context)
         case .open, .outputClosed:
-            // Already told with close_notify.
+            // The handlers were told when close_notify arrived.
             guard !hasReceivedEnd else { return }
             context.fireErrorCaught(Failure.missingCloseNotify)
             context.fireUserInboundEventTriggered(event)
