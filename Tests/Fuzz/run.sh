@@ -32,12 +32,12 @@ package=$(basename "$PWD" | tr '[:upper:]' '[:lower:]' | tr -c '[:alnum:]\n' _)
 rm -f "$work/dependencies.a"
 { find "$built"/{NIO*,_NIO*,CNIO*,Atomics,_AtomicsShims,HTTPTypes,DequeModule,*Collections*,ContainersPreview,BasicContainers,Cryptography,Zlib}.build \
     -name '*.o' -print0 2>/dev/null || true; } | xargs -0 ar rcs "$work/dependencies.a"
-modulemaps=()
-for map in .build/checkouts/swift-nio/Sources/CNIO*/include/module.modulemap Sources/C*/module.modulemap \
+modulemaps=(-Xcc -I.build/checkouts/swift-nio-ssl/Sources/CNIOBoringSSL/include)
+for map in .build/checkouts/swift-nio{,-ssl}/Sources/CNIO*/include/module.modulemap Sources/C*/module.modulemap \
     .build/checkouts/GRDB.swift/Sources/GRDBSQLite/module.modulemap \
     .build/checkouts/Yams/Sources/CYaml/include/module.modulemap Tests/Fuzz/Listener/Measure/module.modulemap \
     .build/checkouts/swift-atomics/Sources/_AtomicsShims/include/module.modulemap \
-    "$built"/{CNIO*,_AtomicsShims}.build/module.modulemap; do
+    "$built"/{CNIO*,CBoringSSL,_AtomicsShims}.build/module.modulemap; do
     [ -f "$map" ] && modulemaps+=(-Xcc "-fmodule-map-file=$map")
 done
 
