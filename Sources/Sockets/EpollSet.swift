@@ -45,12 +45,10 @@ final class EpollSet {
     init() throws(IOError) {
         events.initialize(repeating: epoll_event())
         descriptor = epoll_create1(Int32(EPOLL_CLOEXEC))
-        guard descriptor >= 0 else {
-            events.deallocate()
-            throw IOError(errnoCode: errno, reason: "epoll_create1")
-        }
+        guard descriptor >= 0 else { throw IOError(errnoCode: errno, reason: "epoll_create1") }
     }
 
+    /// Also runs when `init` throws.
     deinit {
         close(descriptor)
         events.deallocate()

@@ -21,12 +21,14 @@ package struct Inflater: ~Copyable {
     package var crc32: UInt32 { UInt32(truncatingIfNeeded: checksum) }
 
     package init() throws(InflateError) {
-        stream = .allocate(capacity: 1)
+        let stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
         stream.initialize(to: z_stream())
+        // Until the first assignment to a property, a thrown error does not run `deinit`.
         guard gatehouse_inflate_init_raw(stream) == Z_OK else {
             stream.deallocate()
             throw .outOfMemory
         }
+        self.stream = stream
     }
 
     deinit {

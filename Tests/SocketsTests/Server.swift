@@ -91,10 +91,7 @@ final class Peer: Sendable {
             setsockopt(descriptor, SOL_SOCKET, option, &patience, socklen_t(MemoryLayout<timeval>.size))
         }
         let code = address.withSockAddr { Glibc.connect(descriptor, $0, socklen_t($1)) }
-        guard code == 0 else {
-            Glibc.close(descriptor)
-            throw IOError(errnoCode: errno, reason: "connect")
-        }
+        guard code == 0 else { throw IOError(errnoCode: errno, reason: "connect") }
     }
 
     deinit { Glibc.close(descriptor) }

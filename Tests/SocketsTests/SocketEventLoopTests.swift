@@ -39,6 +39,16 @@ struct SocketEventLoopTests {
         }
     }
 
+    @Test("A loop for which no descriptor is left throws")
+    func noDescriptorLeft() async {
+        await #expect(processExitsWith: .exitCode(0)) {
+            var limit = rlimit(rlim_cur: 3, rlim_max: 3)
+            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+            for _ in 0..<2 { #expect(throws: IOError.self) { try SocketEventLoopGroup(count: 1) } }
+            exit(0)
+        }
+    }
+
     @Test("A sleeping loop wakes for a task each time")
     func waking() async throws {
         try await Self.withLoop { loop in

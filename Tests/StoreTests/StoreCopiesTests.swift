@@ -1,7 +1,9 @@
 import Cryptography
 import Encoding
 import Foundation
+import Glibc
 import GRDB
+import Synchronization
 import TestSupport
 import Testing
 
@@ -111,6 +113,27 @@ struct StoreCopiesTests {
         let alone = try StateDirectoryLock(other.directory, .alone)
         let refused = try #require(throws: StartupError.self) { try other.open() }
         #expect(refused.description.contains("a backup is being restored"))
+        withExtendedLifetime(alone) {}
+    }
+
+    @Test("A refused lock closes its descriptor once, so that no other file is closed in its place")
+    func refusedLock() async throws {
+        defer { fixture.remove() }
+        let directory = fixture.directory
+        let alone = try StateDirectoryLock(directory, .alone)
+        let hasEnded = Atomic(false)
+        // A second close would be of a file that this task has opened in the meantime.
+        async let lostFiles = Task.detached {
+            var lost = 0
+            while !hasEnded.load(ordering: .relaxed) {
+                let descriptor = unsafe open("/dev/null", O_RDONLY | O_CLOEXEC)
+                if close(descriptor) != 0 { lost += 1 }
+            }
+            return lost
+        }.value
+        for _ in 0..<5000 { #expect(throws: StartupError.self) { try StateDirectoryLock(directory, .inUse) } }
+        hasEnded.store(true, ordering: .relaxed)
+        #expect(await lostFiles == 0)
         withExtendedLifetime(alone) {}
     }
 
