@@ -332,7 +332,7 @@ let package = Package(
             name: "ListenerTests",
             dependencies: [
                 "Clocks", "Cryptography", "Listener", "Encoding", "HTTP1", "HTTP2", "Pipeline", "SeededRandom",
-                "Sockets", "TLS", httpTypes, nioSSL, nio("NIOCore"), nio("NIOEmbedded"),
+                "Sockets", "TLS", "TestSupport", httpTypes, nioSSL, nio("NIOCore"), nio("NIOEmbedded"),
             ],
             swiftSettings: strict),
         .testTarget(

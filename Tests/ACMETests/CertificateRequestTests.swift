@@ -1,22 +1,15 @@
 import Cryptography
 import Encoding
 import Foundation
+import TestSupport
 import Testing
 
 /// OpenSSL's command judges requests and certificates.
 @Suite("Requests for certificates, and certificates that answer challenges")
 struct CertificateRequestTests {
     private static func openssl(_ arguments: String..., input: [UInt8]) throws -> String {
-        let (process, output, source) = (Process(), Pipe(), Pipe())
-        process.executableURL = URL(filePath: "/usr/bin/openssl")
-        process.arguments = arguments
-        (process.standardOutput, process.standardError, process.standardInput) = (output, output, source)
-        try process.run()
-        try source.fileHandleForWriting.write(contentsOf: Data(input))
-        try source.fileHandleForWriting.close()
-        let text = String(decoding: try output.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
-        process.waitUntilExit()
-        #expect(process.terminationStatus == 0, "\(text)")
+        let (status, text) = try ChildProcess.run(["/usr/bin/openssl"] + arguments, input: input, keepsErrors: true)
+        #expect(status == 0, "\(text)")
         return text
     }
 

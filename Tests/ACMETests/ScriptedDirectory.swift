@@ -1,6 +1,7 @@
 import Encoding
 import Foundation
 import HTTPClient
+import TestSupport
 
 /// A directory at `https://ca.test`, with an authority that OpenSSL's command signs for. A test puts replies in the
 /// place of its own.
@@ -131,13 +132,8 @@ actor ScriptedDirectory: Fetcher {
     }
 
     private static func openssl(_ directory: URL, _ arguments: String...) throws {
-        let process = Process()
-        process.executableURL = URL(filePath: "/usr/bin/openssl")
-        process.arguments = arguments
-        process.currentDirectoryURL = directory
-        (process.standardOutput, process.standardError) = (FileHandle.nullDevice, FileHandle.nullDevice)
-        try process.run()
-        process.waitUntilExit()
-        guard process.terminationStatus == 0 else { throw Unusable() }
+        let ended = try ChildProcess.run(
+            ["/usr/bin/env", "-C", directory.path, "/usr/bin/openssl"] + arguments)
+        guard ended.status == 0 else { throw Unusable() }
     }
 }

@@ -1,6 +1,7 @@
 import Cryptography
 import Encoding
 import Foundation
+import TestSupport
 import Testing
 
 @testable import Listener
@@ -9,19 +10,13 @@ import Testing
 struct ServerNamesTests {
     /// A certificate of `name` that is valid from now on for so many days.
     private static func identity(_ name: String, days: Int, obtainedFor: ExactText? = nil) throws -> TLSIdentity {
-        let (process, output) = (Process(), Pipe())
-        process.executableURL = URL(filePath: "/usr/bin/openssl")
-        process.arguments = [
-            "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", "/dev/stdout",
+        let (status, text) = try ChildProcess.run([
+            "/usr/bin/openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", "/dev/stdout",
             "-subj", "/", "-addext", "subjectAltName=DNS:\(name)", "-days", "\(days)",
-        ]
-        (process.standardOutput, process.standardError) = (output, FileHandle.nullDevice)
-        try process.run()
-        let pem = try output.fileHandleForReading.readToEnd() ?? Data()
-        process.waitUntilExit()
-        let text = String(decoding: pem, as: UTF8.self)
+        ])
+        #expect(status == 0)
         return try TLSIdentity(
-            TLSCertificate(chain: Array(pem), key: Secret(text), obtainedFor: obtainedFor), index: 0)
+            TLSCertificate(chain: Array(text.utf8), key: Secret(text), obtainedFor: obtainedFor), index: 0)
     }
 
     /// The end of the one that is chosen.

@@ -13,7 +13,7 @@ final class Pooler: Sendable {
     }()
 
     let port: Int
-    private let process: Pipe
+    private let process: FileHandle
 
     init(before server: PostgresServer) throws {
         port = try PostgresServer.freePort()
@@ -35,7 +35,7 @@ final class Pooler: Sendable {
         let users = "\"gatehouse\" \"\(PostgresServer.password)\"\n"
         try users.write(toFile: directory + "/users", atomically: true, encoding: .utf8)
         let command = PostgresServer.unprivileged + [Self.program ?? "pgbouncer", directory + "/pgbouncer.ini"]
-        // Other signals are blocked in processes of Foundation, and pgbouncer leaves them so.
+        // Other signals are blocked in children of Dispatch's threads, and pgbouncer leaves them so.
         process = try PostgresServer.launch(command, in: directory, until: "process up", signal: "KILL")
     }
 }

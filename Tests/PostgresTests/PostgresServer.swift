@@ -2,6 +2,7 @@ import Cryptography
 import Foundation
 import Glibc
 import Synchronization
+import TestSupport
 
 @testable import Postgres
 
@@ -37,7 +38,7 @@ final class PostgresServer: Sendable {
     let port: Int
     let directory: String
     /// One for each start; the server ends when they are closed.
-    private let processes = Mutex<[Pipe]>([])
+    private let processes = Mutex<[FileHandle]>([])
 
     /// - Parameter settings: of postgresql.conf.
     init(_ settings: [String: String] = [:]) throws {
@@ -99,7 +100,7 @@ final class PostgresServer: Sendable {
     private static func name() -> String { String(UInt32.random(in: .min ... .max), radix: 36) }
 
     /// A directory of an empty database, and what keeps it.
-    private static let template = Result { () -> (directory: String, remover: Pipe) in
+    private static let template = Result { () -> (directory: String, remover: FileHandle) in
         let bin = try PostgresServer.bin()
         let directory = NSTemporaryDirectory() + "gatehouse-" + name()
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: false)
@@ -117,8 +118,7 @@ final class PostgresServer: Sendable {
         try FileManager.default.removeItem(atPath: passwordFile)
         // Each server removes its own directory beside this one; the last one removes what they are in.
         let script = #"exec >/dev/null 2>&1; read -r line; rm -rf "$1"; rmdir "${1%/*}""#
-        let (_, input, _) = try spawn(["/bin/bash", "-c", script, "bash", data])
-        return (data, remover: input)
+        return (data, remover: try ChildProcess(["/bin/bash", "-c", script, "bash", data]).input)
     }
 
     /// initdb and the server refuse to run as root.
@@ -133,11 +133,8 @@ final class PostgresServer: Sendable {
     }
 
     static func run(_ command: [String]) throws {
-        let (process, input, output) = try spawn(command)
-        try input.fileHandleForWriting.close()
-        let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        process.waitUntilExit()
-        guard process.terminationStatus == 0 else { throw Failure(description: "\(command): \(text)") }
+        let (status, text) = try ChildProcess.run(command, keepsErrors: true)
+        guard status == 0 else { throw Failure(description: "\(command): \(text)") }
     }
 
     /// Starts a server that ends with the pipe that is returned, and takes its directory along. Returns when the server
@@ -146,9 +143,9 @@ final class PostgresServer: Sendable {
     /// - Parameter signal: ends the server.
     static func launch(
         _ command: [String], in directory: String, until text: String, signal: String = "QUIT"
-    ) throws -> Pipe {
-        // Bash, since the signals of children are blocked in processes of Foundation and dash then waits for ever. It
-        // reaps the server, which ends with bash's input, and that with the tests' process.
+    ) throws -> FileHandle {
+        // Bash, since signals are blocked in children of Dispatch's threads and dash then waits for ever. It reaps
+        // the server, which ends with bash's input, and that with the tests' process.
         let script = #"""
             directory=$1; signal=$2; shift 2; exec 3<&0
             "$@" & server=$!
@@ -156,37 +153,16 @@ final class PostgresServer: Sendable {
             (read -r line <&3; kill -$signal $server) &
             wait $server; wait; rm -rf "$directory"; rmdir "${directory%/*}"
             """#
-        let (_, input, output) = try spawn(["/bin/bash", "-c", script, "bash", directory, signal] + command)
-        try output.fileHandleForWriting.close()
+        let process = try ChildProcess(
+            ["/bin/bash", "-c", script, "bash", directory, signal] + command, keepsErrors: true)
         var log = ""
         while !log.contains(text) {
-            let data = output.fileHandleForReading.availableData
+            let data = process.output.availableData
             guard !data.isEmpty else { throw Failure(description: log) }
             log += String(decoding: data, as: UTF8.self)
         }
-        output.fileHandleForReading.readabilityHandler = { if $0.availableData.isEmpty { $0.readabilityHandler = nil } }
-        return input
-    }
-
-    private static let spawning = Mutex(())
-
-    /// One at a time, so that no process has another's pipes, whose ends would then not be seen.
-    private static func spawn(_ command: [String]) throws -> (Process, input: Pipe, output: Pipe) {
-        try spawning.withLock { _ in
-            let (process, input, output) = (Process(), Pipe(), Pipe())
-            for pipe in [input, output] {
-                for handle in [pipe.fileHandleForReading, pipe.fileHandleForWriting] {
-                    guard fcntl(handle.fileDescriptor, F_SETFD, FD_CLOEXEC) == 0 else {
-                        throw Failure(description: "a pipe cannot be kept from other processes")
-                    }
-                }
-            }
-            process.executableURL = URL(fileURLWithPath: command[0])
-            process.arguments = Array(command.dropFirst())
-            (process.standardInput, process.standardError, process.standardOutput) = (input, output, output)
-            try process.run()
-            return (process, input, output)
-        }
+        process.output.readabilityHandler = { if $0.availableData.isEmpty { $0.readabilityHandler = nil } }
+        return process.input
     }
 
     /// A port of loopback that nobody listens on.
