@@ -11,7 +11,8 @@ struct ServerNamesTests {
     /// A certificate of `name` that is valid from now on for so many days.
     private static func identity(_ name: String, days: Int, obtainedFor: ExactText? = nil) throws -> TLSIdentity {
         let (status, text) = try ChildProcess.run([
-            "/usr/bin/openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", "/dev/stdout",
+            "/usr/bin/openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+            "-keyout", "/dev/stdout",
             "-subj", "/", "-addext", "subjectAltName=DNS:\(name)", "-days", "\(days)",
         ])
         #expect(status == 0)

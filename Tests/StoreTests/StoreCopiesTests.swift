@@ -1,8 +1,8 @@
 import Cryptography
 import Encoding
 import Foundation
-import Glibc
 import GRDB
+import Glibc
 import Synchronization
 import TestSupport
 import Testing
