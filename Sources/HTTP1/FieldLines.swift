@@ -26,14 +26,14 @@ struct FieldLines {
                 list.append(field)
             } else if let known = unsafe line.known {
                 if try unsafe framing.take(known, line.value) { continue }
-                let field = unsafe HTTPField(name: known.name, lenientValue: line.value)
+                let field = unsafe HTTPField(name: known.name, validValue: line.value)
                 if known == .authorization { unsafe repeated.keep(field, length: line.value.count) }
                 list.append(field)
             } else {
                 guard let name = unsafe HTTPField.Name(String(decoding: line.name, as: UTF8.self)) else {
                     throw .malformedField
                 }
-                unsafe list.append(HTTPField(name: name, lenientValue: line.value))
+                unsafe list.append(HTTPField(name: name, validValue: line.value))
             }
         }
     }

@@ -1,3 +1,4 @@
+internal import Glibc
 package import HTTPTypes
 
 /// The checks of RFC 9110 for separate names and values, as in HTTP/2.
@@ -19,8 +20,9 @@ package enum FieldText {
 
     /// Whether `text` and `literal` are the same bytes.
     package static func isSame(_ text: UnsafeRawBufferPointer, _ literal: StaticString) -> Bool {
-        unsafe text.count == literal.utf8CodeUnitCount
-            && text.elementsEqual(UnsafeRawBufferPointer(start: literal.utf8Start, count: text.count))
+        guard text.count == literal.utf8CodeUnitCount else { return false }
+        guard let start = text.baseAddress else { return true }
+        return unsafe memcmp(start, literal.utf8Start, text.count) == 0
     }
 
     /// Whether `text` is a token (RFC 9110 §5.6.2).

@@ -68,6 +68,20 @@ enum Grammar {
         return true
     }
 
+    static func isASCII(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        var all: UInt64 = 0
+        var index = 0
+        while index &+ 8 <= bytes.count {
+            unsafe all |= bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+            index &+= 8
+        }
+        while index < bytes.count {
+            unsafe all |= UInt64(bytes[index])
+            index &+= 1
+        }
+        return all & 0x8080_8080_8080_8080 == 0
+    }
+
     /// Returns `bytes` without leading and trailing SP and HTAB (OWS, RFC 9110 §5.6.3).
     static func trimmed(_ bytes: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
         var start = 0

@@ -37,19 +37,24 @@ package struct RepeatedField: Sendable {
     /// among clients.
     package static func areEqual(_ one: UnsafeRawBufferPointer, _ other: UnsafeRawBufferPointer) -> Bool {
         guard one.count == other.count else { return false }
-        var differences = SIMD16<UInt8>(repeating: 0)
+        var differences: UInt64 = 0
         var index = 0
-        while index &+ 16 <= one.count {
+        while index &+ 32 <= one.count {
             unsafe differences |=
-                one.loadUnaligned(fromByteOffset: index, as: SIMD16<UInt8>.self)
-                ^ other.loadUnaligned(fromByteOffset: index, as: SIMD16<UInt8>.self)
-            index &+= 16
+                (word(one, index) ^ word(other, index)) | (word(one, index &+ 8) ^ word(other, index &+ 8))
+                | (word(one, index &+ 16) ^ word(other, index &+ 16))
+                | (word(one, index &+ 24) ^ word(other, index &+ 24))
+            index &+= 32
         }
-        var rest: UInt8 = 0
         while index < one.count {
-            unsafe rest |= one[index] ^ other[index]
+            unsafe differences |= UInt64(one[index] ^ other[index])
             index &+= 1
         }
-        return rest == 0 && differences == SIMD16(repeating: 0)
+        return differences == 0
+    }
+
+    @inline(__always)
+    private static func word(_ bytes: UnsafeRawBufferPointer, _ index: Int) -> UInt64 {
+        unsafe bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self)
     }
 }

@@ -151,7 +151,7 @@ struct HTTP2HeadReader {
             unsafe !Self.isOfConnection(text, value)
         else { throw .malformedField }
         if unsafe try takeFraming(text, value) { return }
-        unsafe fields.append(HTTPField(name: name, lenientValue: value))
+        unsafe fields.append(HTTPField(name: name, validValue: value))
     }
 
     private mutating func takeAuthorization(
@@ -162,7 +162,7 @@ struct HTTP2HeadReader {
             return
         }
         guard let name = unsafe FieldText.name(text), unsafe FieldText.isValue(value) else { throw .malformedField }
-        let field = unsafe HTTPField(name: name, lenientValue: value)
+        let field = unsafe HTTPField(name: name, validValue: value)
         repeated.keep(field, length: value.count)
         fields.append(field)
     }
@@ -212,12 +212,8 @@ struct HTTP2HeadReader {
         guard FieldText.isVisible(path), path.utf8.first == UInt8(ascii: "/") || (path == "*" && method == .options)
         else { throw .malformedTarget }
         let authority = try checkedAuthority()
-        var fields = HTTPFields()
-        fields.reserveCapacity(self.fields.count)
-        // Appending each field separately goes through generic code each time.
-        fields.replaceSubrange(0..<0, with: self.fields)
         var request = HTTPRequest(
-            method: method, scheme: scheme, authority: authority, path: path, headerFields: fields)
+            method: method, scheme: scheme, authority: authority, path: path, headerFields: HTTPFields(fields))
         if let connectProtocol { request.extendedConnectProtocol = connectProtocol }
         return HTTP2RequestHead(request: request, contentLength: contentLength, expectsContinue: expectsContinue)
     }
