@@ -28,7 +28,7 @@ package final class HTTP2FieldList {
         }
     }
 
-    private(set) var contents = Contents()
+    @exclusivity(unchecked) private(set) var contents = Contents()
 
     package init() {
         contents.bytes.reserveCapacity(2048)

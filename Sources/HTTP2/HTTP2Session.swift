@@ -10,7 +10,7 @@ package final class HTTP2Session {
     private let session: OpaquePointer
     private let memory = HTTP2SessionMemory()
     private unowned let receiver: any HTTP2SessionReceiver
-    private var output: HTTP2Output
+    @exclusivity(unchecked) private var output: HTTP2Output
     /// The buffer passed to `receive(sharing:)`; nil outside that call.
     private var input: (buffer: ByteBuffer, start: UnsafeRawPointer)?
     /// Whether DATA frames wait for the next call of ``produce()``.
@@ -18,9 +18,11 @@ package final class HTTP2Session {
     /// The size of the output, in bytes, from which DATA frames wait.
     private static let mostOutput = 64 << 10
     /// Whether the session has ended: it receives nothing more, and sends only what is already written.
-    package private(set) var hasFailed = false
+    package var hasFailed: Bool { isFailed }
+    private var isFailed = false
     /// The highest identifier of an accepted stream.
-    package private(set) var lastStream: Int32 = 0
+    package var lastStream: Int32 { latest }
+    private var latest: Int32 = 0
 
     /// libnghttp2 could not allocate a session.
     package struct CreationError: Error {}
@@ -55,7 +57,7 @@ package final class HTTP2Session {
     ///
     /// - Returns: the error with which the connection must end, by a call of ``fail(_:)``; nil if there is none.
     package func receive(_ bytes: ByteBuffer) -> HTTP2Error? {
-        guard !hasFailed else { return nil }
+        guard !isFailed else { return nil }
         let status = bytes.withUnsafeReadableBytes { bytes -> Int in
             guard let start = bytes.baseAddress else { return 0 }
             return nghttp2_session_mem_recv(session, start.assumingMemoryBound(to: UInt8.self), bytes.count)
@@ -73,7 +75,7 @@ package final class HTTP2Session {
     }
 
     fileprivate func took(stream: Int32) {
-        lastStream = max(lastStream, stream)
+        latest = max(latest, stream)
         // Streams take turns. By default the oldest one has precedence (RFC 9218 §10), so that an endless response
         // would block all later ones.
         var priority = nghttp2_extpri()
@@ -105,7 +107,7 @@ package final class HTTP2Session {
 
     /// Extends a stream's window by `count` bytes.
     package func consumed(_ count: Int, of stream: Int32) {
-        guard !hasFailed, count > 0 else { return }
+        guard !isFailed, count > 0 else { return }
         nghttp2_session_consume_stream(session, stream, count)
     }
 
@@ -113,7 +115,7 @@ package final class HTTP2Session {
 
     /// Sends the head of an interim response.
     package func sendInterim(_ stream: Int32, _ fields: HTTP2FieldList) {
-        guard !hasFailed else { return }
+        guard !isFailed else { return }
         _ = fields.withFields { list, count in
             nghttp2_submit_headers(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), stream, nil, list, count, nil)
         }
@@ -121,13 +123,13 @@ package final class HTTP2Session {
 
     /// Sends the response's head, which ends the stream.
     package func sendWhole(_ stream: Int32, _ fields: HTTP2FieldList) {
-        guard !hasFailed else { return }
+        guard !isFailed else { return }
         _ = fields.withFields { list, count in nghttp2_submit_response(session, stream, list, count, nil) }
     }
 
     /// Sends the response's head; the receiver supplies the body.
     package func send(_ stream: Int32, _ fields: HTTP2FieldList) {
-        guard !hasFailed else { return }
+        guard !isFailed else { return }
         var source = nghttp2_data_provider()
         source.read_callback = HTTP2Callbacks.readBody
         _ = fields.withFields { list, count in nghttp2_submit_response(session, stream, list, count, &source) }
@@ -135,23 +137,23 @@ package final class HTTP2Session {
 
     /// Ends a response with trailers.
     package func sendTrailers(_ stream: Int32, _ fields: HTTP2FieldList) {
-        guard !hasFailed else { return }
+        guard !isFailed else { return }
         _ = fields.withFields { list, count in nghttp2_submit_trailer(session, stream, list, count) }
     }
 
     /// Resumes a body, after the receiver had no part available.
     package func resume(_ stream: Int32) {
-        guard !hasFailed else { return }
+        guard !isFailed else { return }
         nghttp2_session_resume_data(session, stream)
     }
 
     package func reset(_ stream: Int32, _ error: HTTP2Error) {
-        guard !hasFailed else { return }
+        guard !isFailed else { return }
         nghttp2_submit_rst_stream(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), stream, error.code)
     }
 
     package func ping(_ payload: UInt64) {
-        guard !hasFailed else { return }
+        guard !isFailed else { return }
         withUnsafeBytes(of: payload.bigEndian) { bytes in
             _ = nghttp2_submit_ping(
                 session, UInt8(NGHTTP2_FLAG_NONE.rawValue), bytes.bindMemory(to: UInt8.self).baseAddress)
@@ -160,27 +162,27 @@ package final class HTTP2Session {
 
     /// Announces the connection's end without refusing any stream yet (RFC 9113 §6.8).
     package func announceEnd() {
-        guard !hasFailed else { return }
+        guard !isFailed else { return }
         nghttp2_submit_shutdown_notice(session)
     }
 
     /// Refuses all further streams of the client.
     package func refuseMore() {
-        guard !hasFailed else { return }
-        nghttp2_submit_goaway(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), lastStream, HTTP2Error.noError.code, nil, 0)
+        guard !isFailed else { return }
+        nghttp2_submit_goaway(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), latest, HTTP2Error.noError.code, nil, 0)
     }
 
     /// Ends the connection with GOAWAY as the last frame.
     ///
     /// The frame is written here and not by libnghttp2, which must not be used after some of its errors.
     package func fail(_ error: HTTP2Error) {
-        guard !hasFailed else { return }
-        hasFailed = true
+        guard !isFailed else { return }
+        isFailed = true
         var frame = ByteBuffer()
         frame.writeInteger(UInt32(8) << 8 | NGHTTP2_GOAWAY.rawValue)
         frame.writeInteger(UInt8(0))
         frame.writeInteger(UInt32(0))
-        frame.writeInteger(lastStream)
+        frame.writeInteger(latest)
         frame.writeInteger(error.code)
         frame.withUnsafeReadableBytes { output.write($0) }
         receiver.goAwayWasWritten(code: error.code)
@@ -195,7 +197,7 @@ package final class HTTP2Session {
 
     /// Writes all pending frames. DATA pauses once the output has 64 KiB.
     package func produce() {
-        while !hasFailed {
+        while !isFailed {
             var bytes: UnsafePointer<UInt8>?
             let count = nghttp2_session_mem_send(session, &bytes)
             guard count >= 0 else { return fail(.internalError) }
@@ -206,7 +208,7 @@ package final class HTTP2Session {
 
     /// Returns the memory to the system that no frame and no stream uses.
     package func releaseIdleMemory() {
-        guard !hasFailed, nghttp2_session_want_write(session) == 0 else { return }
+        guard !isFailed, nghttp2_session_want_write(session) == 0 else { return }
         memory.releaseIdleMemory()
     }
 

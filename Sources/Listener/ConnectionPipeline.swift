@@ -1,7 +1,8 @@
 internal import NIOCore
 internal import Pipeline
 
-/// Builds the channel pipeline of an accepted connection.
+/// Builds the channel pipeline of an accepted connection. Its handlers have names, because SwiftNIO would put one
+/// together for each.
 struct ConnectionPipeline {
     let settings: ListenerSettings
     let service: any RequestService
@@ -60,7 +61,7 @@ struct ConnectionPipeline {
         to pipeline: ChannelPipeline.SynchronousOperations, _ peer: Peer, handshakeUntil deadline: NIODeadline? = nil
     ) throws {
         let tls = try settings.tls.map { TLSHandler(try $0.makeSession(), buffers: connections.plaintext) }
-        if let tls { try pipeline.addHandler(tls) }
+        if let tls { try pipeline.addHandler(tls, name: "tls") }
         guard tls != nil || settings.http2 != nil else { return try addHTTP1(to: pipeline, peer, nil) }
         let selector = ProtocolSelector(
             after: tls, until: deadline, settings: settings, connections: connections
@@ -72,7 +73,7 @@ struct ConnectionPipeline {
             case .http2: try addHTTP2(to: context.pipeline.syncOperations, peer, tls)
             }
         }
-        try pipeline.addHandler(selector)
+        try pipeline.addHandler(selector, name: "selector")
     }
 
     /// The scheme of the listener, independent of the client's claim.
@@ -88,13 +89,13 @@ struct ConnectionPipeline {
         to pipeline: ChannelPipeline.SynchronousOperations, _ peer: Peer, _ tls: TLSHandler?
     ) throws {
         let codec = HTTP1ServerCodec(settings, scheme: scheme, connections: connections)
-        try pipeline.addHandler(codec)
+        try pipeline.addHandler(codec, name: "http1")
         try pipeline.addHandler(
             ExchangeHandler(
                 service, codec: codec, flushes: connections.flushes, peer: peer.text,
                 peerCounters: peer.slots, serverNames: settings.serverNames, httpsPort: settings.httpsPort,
                 authorization: settings.authorization, challenges: settings.challenges,
-                transport: transport(tls)))
+                transport: transport(tls)), name: "exchange")
     }
 
     private func addHTTP2(
@@ -103,14 +104,19 @@ struct ConnectionPipeline {
         // ALPN offers HTTP/2 only if it is enabled.
         let limits = settings.http2 ?? HTTP2Limits()
         let transport = transport(tls)
+        // Captured one by one: each stream would copy the settings.
+        let (service, flushes, serverNames, httpsPort) = (
+            service, connections.flushes, settings.serverNames, settings.httpsPort
+        )
+        let (authorization, challenges) = (settings.authorization, settings.challenges)
         let connection = try HTTP2Connection(
             settings, limits, service: service, connections: connections, peer: peer.text, scheme: scheme
         ) { stream in
             ExchangeHandler(
-                service, codec: stream, flushes: connections.flushes, peer: peer.text, peerCounters: peer.slots,
-                serverNames: settings.serverNames, httpsPort: settings.httpsPort,
-                authorization: settings.authorization, challenges: settings.challenges, transport: transport)
+                service, codec: stream, flushes: flushes, peer: peer.text, peerCounters: peer.slots,
+                serverNames: serverNames, httpsPort: httpsPort, authorization: authorization, challenges: challenges,
+                transport: transport)
         }
-        try pipeline.addHandler(connection)
+        try pipeline.addHandler(connection, name: "http2")
     }
 }

@@ -126,14 +126,22 @@ final class ExchangeHandler: ChannelDuplexHandler {
         responseIsOpen = true
         bodyIsPaused = false
         let length = hasBody ? head.headerFields[.contentLength].flatMap(Int.init) : nil
-        var request = InboundRequest(
-            head: head, body: !hasBody ? .none : length.map { .length($0) } ?? .unknownLength, peer: peer,
-            peerCounters: peerCounters, receivedAt: .now(), httpsPort: httpsPort, authorization: authorization,
-            clientProtocol: transport)
-        request.clientProtocol.http = codec.httpVersion
-        if let serverNames, let authority = head.authority { request.isMisdirected = !serverNames.contains(authority) }
-        if let challenges { request.challengeResponse = challenges.response(to: head) }
-        let sink = service.begin(request, ResponseWriter(self, exchange: exchange))
+        var clientProtocol = transport
+        clientProtocol.http = codec.httpVersion
+        let isMisdirected =
+            if let serverNames, let authority = head.authority {
+                !serverNames.contains(authority)
+            } else {
+                false
+            }
+        // Passed on as it is made: a variable would be copied.
+        let sink = service.begin(
+            InboundRequest(
+                head: head, body: !hasBody ? .none : length.map { .length($0) } ?? .unknownLength, peer: peer,
+                peerCounters: peerCounters, receivedAt: .now(), isMisdirected: isMisdirected, httpsPort: httpsPort,
+                authorization: authorization, clientProtocol: clientProtocol,
+                challengeResponse: challenges?.response(to: head)),
+            ResponseWriter(self, exchange: exchange))
         // The service may already have responded.
         if !responseIsOpen { ended = sink }
         if case .head = state { state = responseIsOpen ? .running(sink) : .answered }

@@ -39,7 +39,7 @@ package final class SocketChannel: @unchecked Sendable {
     private var goesOn = false
 
     // Writing.
-    var writes = PendingWrites()
+    @exclusivity(unchecked) var writes = PendingWrites()
     var mayWrite = true
     var isWatchedForRoom = false
     var isFlushing = false

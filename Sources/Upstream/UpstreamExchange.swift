@@ -18,7 +18,8 @@ package final class UpstreamExchange: EndOfTurnSender {
     /// The server to which the request is assigned; nil while it is queued, and after it has ended.
     private(set) var server: ServerConnections?
     /// The index, in the settings, of the current or last server; nil if the request was never assigned to one.
-    package private(set) var serverNumber: Int?
+    package var serverNumber: Int? { number }
+    private var number: Int?
     var connection: UpstreamConnection?
     var isUp = false
     /// Whether any byte of the request has been sent on this connection.
@@ -29,7 +30,8 @@ package final class UpstreamExchange: EndOfTurnSender {
     /// Whether the backend has switched protocols: the bytes in both directions are no longer HTTP.
     var isTunnel = false
     /// The number of retries.
-    package private(set) var retries = 0
+    package var retries: Int { retryCount }
+    private var retryCount = 0
     /// Whether the client has been told to pause the body.
     var isHoldingBack = false
     /// Whether the unsent bytes are sent at the end of this turn.
@@ -99,7 +101,7 @@ package final class UpstreamExchange: EndOfTurnSender {
 
     func isPlaced(at server: ServerConnections) {
         self.server = server
-        serverNumber = server.number
+        number = server.number
     }
 
     /// - Returns: the server to which the exchange was assigned; nil if it was queued.
@@ -154,8 +156,8 @@ package final class UpstreamExchange: EndOfTurnSender {
     func connectFailed(_ error: UpstreamError) {
         guard !isDone else { return }
         connection = nil
-        guard retries < Self.maximumRetries, pool.moveElsewhere(self, because: error) else { return fail(error) }
-        retries += 1
+        guard retryCount < Self.maximumRetries, pool.moveElsewhere(self, because: error) else { return fail(error) }
+        retryCount += 1
         pool.restart(self)
     }
 
@@ -163,10 +165,10 @@ package final class UpstreamExchange: EndOfTurnSender {
     /// sent, and a server that is shutting down may close a new one. A repeatable request is repeated once on a new
     /// connection; if the lost connection was new, at another server (RFC 9110 §9.2.2, RFC 9112 §9.3.1).
     func lost() {
-        guard isRepeatable, !response.hasBegun, retries == 0, let connection,
+        guard isRepeatable, !response.hasBegun, retryCount == 0, let connection,
             connection.isReused ? pool.mayRetry() : pool.moveElsewhere(self, because: .connectionLost)
         else { return fail(.connectionLost) }
-        retries += 1
+        retryCount += 1
         connection.close()
         self.connection = nil
         isUp = false

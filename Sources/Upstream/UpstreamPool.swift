@@ -82,7 +82,7 @@ package final class UpstreamPool: EndOfTurnWork {
     ///   - timeouts: the route's timeouts; nil: the upstream's.
     ///   - copiesLines: whether the response's fields are returned as lines, to be forwarded unchanged.
     package func send(
-        _ request: ForwardedRequest, subject: String? = nil, timeouts: UpstreamTimeouts? = nil,
+        _ request: consuming ForwardedRequest, subject: String? = nil, timeouts: UpstreamTimeouts? = nil,
         copiesLines: Bool = false, to receiver: any UpstreamResponseReceiver
     ) -> UpstreamExchange {
         let exchange = UpstreamExchange(

@@ -22,6 +22,9 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
     var due = HTTP2PendingStreams()
     /// The minimum rate of all request bodies together.
     var uploads: ConnectionMinimumRate
+    /// The limits of each new stream.
+    let pace: HTTP2UploadPace
+    let reader: HTTP2SlowReader
     /// The rate at which the client takes its responses.
     var downloads: HTTP2Downloads
     /// The error code of the GOAWAY that was written; 0: none.
@@ -61,6 +64,7 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
         streams = HTTP2StreamTable(mostClosed: max(32, limits.streams))
         let rate = ConnectionMinimumRate(settings.minimumRate, grace: settings.minimumRateGrace)
         (uploads, downloads) = (rate, HTTP2Downloads(rate))
+        (pace, reader) = (HTTP2UploadPace(settings), HTTP2SlowReader(settings))
         life = HTTP2ConnectionLife(keepAlive: settings.keepAliveTimeout)
         session = try HTTP2Session(
             HTTP2SessionLimits(settings.head, limits), leastPart: settings.tls == nil ? Self.leastPart : .max,
@@ -208,7 +212,7 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
     // MARK: Streams
 
     func open(_ id: Int32) {
-        let stream = HTTP2Stream(id, settings, connection: self, connections: connections)
+        let stream = HTTP2Stream(id, connection: self)
         stream.exchanges = makeExchanges(stream)
         stream.exchanges?.attach(isWritable: true)
         streams.insert(stream)

@@ -35,12 +35,12 @@ final class HTTP2Stream: MessageCodec, TimedConnection {
     /// Whether the connection calls ``readCompleted()`` at the end of the read.
     var isTouched = false
 
-    init(_ id: Int32, _ settings: ListenerSettings, connection: HTTP2Connection, connections: ConnectionSet) {
+    init(_ id: Int32, connection: HTTP2Connection) {
         self.id = id
         self.connection = connection
-        self.connections = connections
-        pace = HTTP2UploadPace(settings)
-        reader = HTTP2SlowReader(settings)
+        connections = connection.connections
+        pace = connection.pace
+        reader = connection.reader
         connections.insert(self)
     }
 

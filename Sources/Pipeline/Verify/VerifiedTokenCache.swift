@@ -77,6 +77,9 @@ package final class VerifiedTokenCache<Extra> {
 
     private let maximumEntries: Int
     private let maximumBytes: Int
+    private var bytes = 0
+    private var hits = 0
+    private var misses = 0
     private var index = SlotIndex()
     private var slots: [Slot] = []
     private var newest = none
@@ -90,10 +93,10 @@ package final class VerifiedTokenCache<Extra> {
 
     /// The number of cached tokens, and their approximate size in bytes.
     package var count: Int { index.count }
-    package private(set) var byteCount = 0
+    package var byteCount: Int { bytes }
     /// The number of lookups that found their token, and of those that did not.
-    package private(set) var hitCount = 0
-    package private(set) var missCount = 0
+    package var hitCount: Int { hits }
+    package var missCount: Int { misses }
     /// The number of misses whose signature the process already knew.
     package var sharedCount: Int { signatures?.foundCount ?? 0 }
 
@@ -118,15 +121,15 @@ package final class VerifiedTokenCache<Extra> {
         _ token: String, accepting: TokenAcceptance, keys: (_ issuerIndex: Int) -> KeySet?, now: Int64
     ) -> Lookup {
         guard let index = slot(of: token), let entry = slots[index].entry else {
-            missCount += 1
+            misses += 1
             return .miss
         }
         guard now < entry.endsAt, isStillSigned(index, entry, keys(entry.proof.issuerIndex)) else {
             remove(index)
-            missCount += 1
+            misses += 1
             return .miss
         }
-        hitCount += 1
+        hits += 1
         moveToFront(index)
         if slots[index].revocations != revocationGeneration {
             guard !revocations.isTooOld else { return .undecided }
@@ -157,13 +160,13 @@ package final class VerifiedTokenCache<Extra> {
             token: token, extra: extra, lacksAttributes: lacksAttributes, proof: proof, endsAt: endsAt)
         let cost = text.utf8.count * Self.costFactor + extraBytes + Self.fixedCost
         guard maximumEntries > 0, cost <= maximumBytes else { return entry }
-        while count >= maximumEntries || byteCount + cost > maximumBytes { remove(oldest) }
+        while count >= maximumEntries || bytes + cost > maximumBytes { remove(oldest) }
         let slot = Slot(
             text: text, entry: entry, generation: proof.generation, revocations: revocationGeneration, cost: cost,
             newer: Self.none, older: Self.none)
         let place = store(slot)
         index.insert(place, TokenText.hash(of: text))
-        byteCount += cost
+        bytes += cost
         linkAtFront(place)
         return entry
     }
@@ -182,7 +185,7 @@ package final class VerifiedTokenCache<Extra> {
         newest = Self.none
         oldest = Self.none
         firstFree = Self.none
-        byteCount = 0
+        bytes = 0
     }
 
     /// Whether the issuer's current key set still contains the key that signed the entry's token.
@@ -214,7 +217,7 @@ package final class VerifiedTokenCache<Extra> {
     private func remove(_ index: Int) {
         unlink(index)
         self.index.remove(index)
-        byteCount -= slots[index].cost
+        bytes -= slots[index].cost
         slots[index] = Slot(
             text: "", entry: nil, generation: 0, revocations: 0, cost: 0, newer: Self.none, older: firstFree)
         firstFree = index
