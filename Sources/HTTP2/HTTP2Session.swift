@@ -258,45 +258,55 @@ private struct HTTP2Callbacks: @unchecked Sendable {
         }
         pointer = callbacks
         nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks) { _, frame, user in
-            guard let session = HTTP2Callbacks.session(user), let frame else { return 0 }
+            guard let frame else { return 0 }
             let stream = frame.pointee.hd.stream_id
             let areTrailers = frame.pointee.headers.cat != NGHTTP2_HCAT_REQUEST
-            if !areTrailers { session.took(stream: stream) }
-            session.events.headBegins(stream, areTrailers: areTrailers)
+            HTTP2Callbacks.with(user) { session in
+                if !areTrailers { session.took(stream: stream) }
+                session.events.headBegins(stream, areTrailers: areTrailers)
+            }
             return 0
         }
         nghttp2_session_callbacks_set_on_header_callback(callbacks) { _, _, name, nameLength, value, length, _, user in
-            guard let session = HTTP2Callbacks.session(user) else { return 0 }
-            let mayGoOn = session.events.field(
-                UnsafeRawBufferPointer(start: name, count: nameLength),
-                UnsafeRawBufferPointer(start: value, count: length))
+            let mayGoOn = HTTP2Callbacks.with(user) { session in
+                session.events.field(
+                    UnsafeRawBufferPointer(start: name, count: nameLength),
+                    UnsafeRawBufferPointer(start: value, count: length))
+            }
             return mayGoOn ? 0 : NGHTTP2_ERR_CALLBACK_FAILURE.rawValue
         }
         nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks) { _, frame, user in
-            if let session = HTTP2Callbacks.session(user), let frame { HTTP2Callbacks.received(frame, session) }
+            guard let frame else { return 0 }
+            HTTP2Callbacks.with(user) { HTTP2Callbacks.received(frame, $0) }
             return 0
         }
         nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks) { _, _, stream, bytes, count, user in
-            HTTP2Callbacks.session(user)?.receiveBody(stream, UnsafeRawBufferPointer(start: bytes, count: count))
+            HTTP2Callbacks.with(user) { $0.receiveBody(stream, UnsafeRawBufferPointer(start: bytes, count: count)) }
             return 0
         }
         nghttp2_session_callbacks_set_on_stream_close_callback(callbacks) { _, stream, _, user in
-            HTTP2Callbacks.session(user)?.events.streamCloses(stream)
+            HTTP2Callbacks.with(user) { $0.events.streamCloses(stream) }
             return 0
         }
         nghttp2_session_callbacks_set_send_data_callback(callbacks) { _, frame, header, count, _, user in
-            guard let session = HTTP2Callbacks.session(user), let frame else { return 0 }
-            session.writeData(UnsafeRawBufferPointer(start: header, count: 9), frame.pointee.hd.stream_id, count)
+            guard let frame else { return 0 }
+            HTTP2Callbacks.with(user) { session in
+                session.writeData(UnsafeRawBufferPointer(start: header, count: 9), frame.pointee.hd.stream_id, count)
+            }
             return 0
         }
         nghttp2_session_callbacks_set_on_frame_send_callback(callbacks) { _, frame, user in
-            if let session = HTTP2Callbacks.session(user), let frame { HTTP2Callbacks.sent(frame, session) }
+            guard let frame else { return 0 }
+            HTTP2Callbacks.with(user) { HTTP2Callbacks.sent(frame, $0) }
             return 0
         }
     }
 
-    private static func session(_ user: UnsafeMutableRawPointer?) -> HTTP2Session? {
-        user.map { Unmanaged<HTTP2Session>.fromOpaque($0).takeUnretainedValue() }
+    /// Calls `body` without retaining the session, which is in one of its methods, and is retained by its caller.
+    @inline(__always)
+    private static func with<Result>(_ user: UnsafeMutableRawPointer?, _ body: (HTTP2Session) -> Result) -> Result {
+        guard let user else { preconditionFailure("the session is its own user data") }
+        return Unmanaged<HTTP2Session>.fromOpaque(user)._withUnsafeGuaranteedRef(body)
     }
 
     private static func received(_ frame: UnsafePointer<nghttp2_frame>, _ session: HTTP2Session) {
@@ -335,14 +345,16 @@ private struct HTTP2Callbacks: @unchecked Sendable {
     }
 
     static let readBody: nghttp2_data_source_read_callback = { _, stream, _, most, flags, _, user in
-        guard let session = session(user), let flags else { return Int(NGHTTP2_ERR_CALLBACK_FAILURE.rawValue) }
-        guard session.hasRoom else { return Int(NGHTTP2_ERR_PAUSE.rawValue) }
-        guard let step = session.events.nextBody(stream, atMost: most) else {
-            return Int(NGHTTP2_ERR_DEFERRED.rawValue)
+        guard let flags else { return Int(NGHTTP2_ERR_CALLBACK_FAILURE.rawValue) }
+        return with(user) { session in
+            guard session.hasRoom else { return Int(NGHTTP2_ERR_PAUSE.rawValue) }
+            guard let step = session.events.nextBody(stream, atMost: most) else {
+                return Int(NGHTTP2_ERR_DEFERRED.rawValue)
+            }
+            flags.pointee |= NGHTTP2_DATA_FLAG_NO_COPY.rawValue
+            if step.next != .body { flags.pointee |= NGHTTP2_DATA_FLAG_EOF.rawValue }
+            if step.next == .other { flags.pointee |= NGHTTP2_DATA_FLAG_NO_END_STREAM.rawValue }
+            return step.count
         }
-        flags.pointee |= NGHTTP2_DATA_FLAG_NO_COPY.rawValue
-        if step.next != .body { flags.pointee |= NGHTTP2_DATA_FLAG_EOF.rawValue }
-        if step.next == .other { flags.pointee |= NGHTTP2_DATA_FLAG_NO_END_STREAM.rawValue }
-        return step.count
     }
 }

@@ -40,10 +40,13 @@ struct HTTP2RepeatedLiteral {
             let length = header.length - string.whole.count + literal.count
             guard length <= Self.mostPayload else { return nil }
             frame.clear(minimumCapacity: HTTP2FrameHeader.size + length)
-            frame.writeInteger(UInt32(length) << 8 | UInt32(HTTP2FrameType.headers.number))
-            unsafe frame.writeBytes(UnsafeRawBufferPointer(rebasing: whole[4..<string.whole.lowerBound]))
-            frame.writeBytes(literal)
-            unsafe frame.writeBytes(UnsafeRawBufferPointer(rebasing: whole[string.whole.upperBound...]))
+            frame.write(atMost: HTTP2FrameHeader.size + length) { frame in
+                let start = UInt32(length) << 8 | UInt32(HTTP2FrameType.headers.number)
+                unsafe withUnsafeBytes(of: start.bigEndian) { unsafe frame.write($0) }
+                unsafe frame.write(UnsafeRawBufferPointer(rebasing: whole[4..<string.whole.lowerBound]))
+                unsafe literal.withUnsafeBytes { unsafe frame.write($0) }
+                unsafe frame.write(UnsafeRawBufferPointer(rebasing: whole[string.whole.upperBound...]))
+            }
             return frame
         }
     }

@@ -138,6 +138,8 @@ final class HTTP2Stream: MessageCodec, TimedConnection {
 
     private func pass(_ part: RequestPart) {
         guard buffered == nil else {
+            // The head and the end, mostly.
+            if buffered?.isEmpty == true { buffered?.reserveCapacity(2) }
             buffered?.append(part)
             return
         }
