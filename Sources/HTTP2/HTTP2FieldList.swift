@@ -28,6 +28,7 @@ package final class HTTP2FieldList {
         }
     }
 
+    /// Its methods call nothing that could come back to the list.
     @exclusivity(unchecked) private(set) var contents = Contents()
 
     package init() {

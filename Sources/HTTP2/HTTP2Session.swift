@@ -10,6 +10,7 @@ package final class HTTP2Session {
     private let session: OpaquePointer
     private let memory = HTTP2SessionMemory()
     private unowned let receiver: any HTTP2SessionReceiver
+    /// Its methods call nothing that could come back to the session. ``takeOutput(_:)`` empties it first.
     @exclusivity(unchecked) private var output: HTTP2Output
     /// The buffer passed to `receive(sharing:)`; nil outside that call.
     private var input: (buffer: ByteBuffer, start: UnsafeRawPointer)?
@@ -19,6 +20,7 @@ package final class HTTP2Session {
     private static let mostOutput = 64 << 10
     /// Whether the session has ended: it receives nothing more, and sends only what is already written.
     package var hasFailed: Bool { isFailed }
+    /// Private, like ``latest``: exclusive access to a property that other modules read is checked at each use.
     private var isFailed = false
     /// The highest identifier of an accepted stream.
     package var lastStream: Int32 { latest }

@@ -39,6 +39,7 @@ package final class SocketChannel: @unchecked Sendable {
     private var goesOn = false
 
     // Writing.
+    /// Its methods complete no promises, and call nothing else that could come back to the channel.
     @exclusivity(unchecked) var writes = PendingWrites()
     var mayWrite = true
     var isWatchedForRoom = false

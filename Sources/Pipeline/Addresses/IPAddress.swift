@@ -55,7 +55,7 @@ package struct IPAddress: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// Written digit by digit: each connection has its address as text, and interpolation takes five times as long.
+    /// Written digit by digit: each connection has its address as text, and interpolation took 1,700 instructions.
     private static func dotted(_ address: UInt32) -> String {
         unsafe String(unsafeUninitializedCapacity: 15) { text in
             var count = 0
