@@ -34,6 +34,23 @@ struct HTTPFieldTests {
         #expect(field == HTTPField(name: name, lenientValue: value))
     }
 
+    @Test("Field content has no control but HTAB and no DEL, wherever they are", arguments: 1...26)
+    func fieldContent(length: Int) {
+        var wrong: [(byte: UInt8, index: Int, other: UInt8)] = []
+        for byte in UInt8.min...UInt8.max {
+            let isContent = byte >= 0x20 && byte != 0x7F || byte == 0x09
+            for other in [UInt8(0x20), 0x7E, 0x80, 0xFF] {
+                for index in 0..<length {
+                    var bytes = [UInt8](repeating: other, count: length)
+                    bytes[index] = byte
+                    let result = bytes.withUnsafeBytes { Grammar.isFieldContent($0) }
+                    if result != isContent { wrong.append((byte, index, other)) }
+                }
+            }
+        }
+        #expect(wrong.isEmpty)
+    }
+
     @Test("Bytes are equal only if each of them is", arguments: [0, 1, 7, 8, 31, 32, 33, 64, 100])
     func equality(count: Int) {
         let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0) }
