@@ -6,7 +6,7 @@ internal import Pipeline
 /// Passes requests to the service and responses back, for HTTP/1.1 connections and HTTP/2 streams alike. Both sides use
 /// swift-http-types. On a connection it is the handler behind the codec. A stream has no channel of its own, and calls
 /// it directly.
-final class ExchangeHandler: ChannelDuplexHandler {
+final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = Never
     typealias OutboundIn = Never
 
@@ -24,11 +24,8 @@ final class ExchangeHandler: ChannelDuplexHandler {
     private let flushes: EndOfTurnFlushes
     private let peer: String
     private let peerCounters: AddressCounters?
-    private let serverNames: HostNames?
-    private let httpsPort: Int?
+    private let shared: SharedListenerSettings
     private let transport: ClientProtocol
-    private let authorization: ExternalAuthorization?
-    private let challenges: PendingChallenges?
     /// Whether the connection or stream is still open.
     private var isAttached = false
     private var state = State.idle
@@ -44,19 +41,15 @@ final class ExchangeHandler: ChannelDuplexHandler {
     private var onSent: (() -> Void)?
 
     /// - Parameters:
+    ///   - shared: the settings of the connection.
     ///   - codec: the handler below this one.
     ///   - flushes: the end-of-turn flushes of the event loop.
     ///   - peer: the client's address.
     ///   - peerCounters: the counters of that address; nil if it is not counted.
-    ///   - serverNames: the hosts that requests may name; nil: any.
-    ///   - httpsPort: the port for redirects to https; nil: requests are not redirected.
-    ///   - authorization: the external authorization that the listener provides; nil: requests are proxied.
-    ///   - challenges: the ACME challenges, answered before any other processing; nil: none.
     ///   - transport: the TLS properties of the connection; the codec adds the HTTP version.
     init(
-        _ service: any RequestService, codec: any MessageCodec, flushes: EndOfTurnFlushes, peer: String,
-        peerCounters: AddressCounters? = nil, serverNames: HostNames? = nil, httpsPort: Int? = nil,
-        authorization: ExternalAuthorization? = nil, challenges: PendingChallenges? = nil,
+        _ service: any RequestService, _ shared: SharedListenerSettings, codec: any MessageCodec,
+        flushes: EndOfTurnFlushes, peer: String, peerCounters: AddressCounters? = nil,
         transport: ClientProtocol = ClientProtocol()
     ) {
         self.service = service
@@ -64,11 +57,8 @@ final class ExchangeHandler: ChannelDuplexHandler {
         self.flushes = flushes
         self.peer = peer
         self.peerCounters = peerCounters
-        self.serverNames = serverNames
-        self.httpsPort = httpsPort
+        self.shared = shared
         self.transport = transport
-        self.authorization = authorization
-        self.challenges = challenges
         codec.exchanges = self
     }
 
@@ -129,7 +119,7 @@ final class ExchangeHandler: ChannelDuplexHandler {
         var clientProtocol = transport
         clientProtocol.http = codec.httpVersion
         let isMisdirected =
-            if let serverNames, let authority = head.authority {
+            if let serverNames = shared.values.serverNames, let authority = head.authority {
                 !serverNames.contains(authority)
             } else {
                 false
@@ -138,9 +128,9 @@ final class ExchangeHandler: ChannelDuplexHandler {
         let sink = service.begin(
             InboundRequest(
                 head: head, body: !hasBody ? .none : length.map { .length($0) } ?? .unknownLength, peer: peer,
-                peerCounters: peerCounters, receivedAt: .now(), isMisdirected: isMisdirected, httpsPort: httpsPort,
-                authorization: authorization, clientProtocol: clientProtocol,
-                challengeResponse: challenges?.response(to: head)),
+                peerCounters: peerCounters, receivedAt: .now(), isMisdirected: isMisdirected,
+                httpsPort: shared.values.httpsPort, authorization: shared.values.authorization,
+                clientProtocol: clientProtocol, challengeResponse: shared.values.challenges?.response(to: head)),
             ResponseWriter(self, exchange: exchange))
         // The service may already have responded.
         if !responseIsOpen { ended = sink }

@@ -8,8 +8,9 @@ internal import Pipeline
 /// It replaces SwiftNIO's codec for two reasons measured on this data path: strict parsing needs the raw bytes
 /// (SwiftNIO's parser accepts bare line feeds and folded lines), and building swift-http-types values directly from
 /// them saves a conversion for each message.
-final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnection {
+final class HTTP1ServerCodec: ChannelDuplexHandler, RemovableChannelHandler, MessageCodec, TimedConnection {
     typealias InboundIn = ByteBuffer
+    typealias InboundOut = ByteBuffer
     typealias OutboundIn = Never
     typealias OutboundOut = ByteBuffer
 
@@ -22,8 +23,11 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
         case tunnel
     }
 
-    let settings: ListenerSettings
+    private let shared: SharedListenerSettings
     let connections: ConnectionSet
+    /// Adds the handlers of HTTP/2 to the pipeline if the connection begins with its preface; nil if it cannot, or has
+    /// not.
+    var installHTTP2: ((ChannelHandlerContext) throws -> Void)?
     var parser: RequestHeadParser
     private let output = HTTP1ResponseOutput()
     var reading = Reading.head
@@ -63,13 +67,15 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
     /// The time limit for reading and discarding input after the gateway has closed its side.
     var lingering = Lingering()
 
-    init(_ settings: ListenerSettings, scheme: String, connections: ConnectionSet) {
-        self.settings = settings
+    init(_ shared: SharedListenerSettings, scheme: String, connections: ConnectionSet) {
+        self.shared = shared
         self.connections = connections
-        self.parser = RequestHeadParser(limits: settings.head, scheme: scheme)
-        self.slowReader = SlowReader(settings)
-        self.rate = MinimumRate(settings.minimumRate, grace: settings.minimumRateGrace)
+        self.parser = RequestHeadParser(limits: shared.values.head, scheme: scheme)
+        self.slowReader = SlowReader(shared.values)
+        self.rate = MinimumRate(shared.values.minimumRate, grace: shared.values.minimumRateGrace)
     }
+
+    var settings: ListenerSettings { shared.values }
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
@@ -101,7 +107,43 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
             input.discardReadBytes()
             input.writeBuffer(&bytes)
         }
+        if let installHTTP2, !beginsRequest(context, installHTTP2) { return }
         decode(context)
+    }
+
+    /// Compares the first bytes of a connection with the preface of HTTP/2, and leaves the connection to that if they
+    /// are the same.
+    ///
+    /// - Returns: false while they may be the preface, or if they were.
+    private func beginsRequest(
+        _ context: ChannelHandlerContext, _ installHTTP2: (ChannelHandlerContext) throws -> Void
+    ) -> Bool {
+        switch HTTP2Preface.compare(input) {
+        case .different:
+            self.installHTTP2 = nil
+            return true
+        case .incomplete:
+            beginHead()
+        case .same:
+            self.installHTTP2 = nil
+            leave(context, installHTTP2)
+        }
+        return false
+    }
+
+    private func leave(_ context: ChannelHandlerContext, _ install: (ChannelHandlerContext) throws -> Void) {
+        do {
+            try install(context)
+        } catch {
+            return context.close(promise: nil)
+        }
+        let pipeline = context.pipeline.syncOperations
+        if let exchanges { pipeline.removeHandler(exchanges, promise: nil) }
+        let bytes = input
+        input = ByteBuffer()
+        context.fireChannelRead(wrapInboundOut(bytes))
+        context.fireChannelReadComplete()
+        pipeline.removeHandler(context: context, promise: nil)
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
@@ -143,7 +185,7 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
             guard !isBlocked, !hasYielded else { return false }
             // One request at a time: the next one waits until this one has its response.
             guard outstanding == nil, let head = try parser.next(from: &input) else {
-                if outstanding == nil { awaitHead() }
+                if outstanding == nil, parser.isInHead { beginHead() }
                 return false
             }
             take(head, context)
@@ -179,12 +221,12 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
         nextRequest(context)
     }
 
-    private func awaitHead() {
-        if parser.isInHead, !headDeadlineIsSet {
-            headDeadlineIsSet = true
-            deadline = connections.now + settings.headTimeout
-            rate.begin()
-        }
+    /// Starts the time of a head that is incomplete.
+    private func beginHead() {
+        guard !headDeadlineIsSet else { return }
+        headDeadlineIsSet = true
+        deadline = connections.now + settings.headTimeout
+        rate.begin()
     }
     private var headDeadlineIsSet = false
 

@@ -51,8 +51,7 @@ package final class HTTPListener: Sendable {
             let accept = Accept(
                 channel: channel, address: channel.peer.address,
                 pipeline: ConnectionPipeline(
-                    settings: rules.current, service: service(channel.loop), connections: set,
-                    admission: admission))
+                    shared: rules.current, service: service(channel.loop), connections: set, admission: admission))
             return try accept.run()
         }
         let listener = HTTPListener(sets: sets, socket: socket, localAddress: address, rules: rules)
@@ -112,47 +111,41 @@ private struct Accept {
     /// - Precondition: on the channel's event loop.
     /// - Returns: nil if the connection was admitted or refused at once.
     func run() throws -> EventLoopFuture<Void>? {
-        let (settings, service) = (pipeline.settings, pipeline.service)
-        let admission = pipeline.admission.admit(channel, from: address, settings, own: pipeline.connections) {
-            service.connectionEvicted()
-        }
+        let admission = pipeline.admission.admit(
+            channel, from: address, pipeline.shared.values, own: pipeline.connections, service: pipeline.service)
         switch admission {
-        case .admitted: try begin()
+        case .admitted: try pipeline.install(on: channel, from: address)
         case .refused(let refusal): try turnAway(refusal)
         case .undecided(let decision):
             return decision.assumeIsolated().flatMapThrowing { refusal in
-                guard let refusal else { return try begin() }
+                guard let refusal else { return try pipeline.install(on: channel, from: address) }
                 try turnAway(refusal)
             }.nonisolated()
         }
         return nil
     }
 
-    private func begin() throws {
-        let service = pipeline.service
-        service.connectionOpened()
-        channel.closeFuture.assumeIsolated().whenComplete { _ in service.connectionClosed() }
-        try pipeline.install(on: channel, from: address)
-    }
-
     private func turnAway(_ refusal: ConnectionRefusal) throws {
         pipeline.service.refuseConnection(refusal, peer: address?.description ?? "unknown")
-        guard pipeline.settings.tls == nil else { throw ChannelError.eof }
+        guard pipeline.shared.values.tls == nil else { throw ChannelError.eof }
         try channel.pipeline.syncOperations.addHandler(RejectionHandler())
     }
 }
 
 /// The settings for connections accepted from now on.
 private final class CurrentListenerSettings: Sendable {
-    private let settings: Locked<ListenerSettings>
+    private let shared: Locked<SharedListenerSettings>
 
     init(_ settings: ListenerSettings) {
-        self.settings = Locked(settings)
+        shared = Locked(SharedListenerSettings(settings))
     }
 
-    var current: ListenerSettings { settings.withLock { $0 } }
+    var current: SharedListenerSettings { shared.withLock { $0 } }
 
-    func use(_ settings: ListenerSettings) { self.settings.withLock { $0 = settings } }
+    func use(_ settings: ListenerSettings) {
+        let settings = SharedListenerSettings(settings)
+        shared.withLock { $0 = settings }
+    }
 }
 
 /// Sends a minimal 503 response and closes the connection.

@@ -78,6 +78,14 @@ package struct ListenerSettings: Sendable {
     }
 }
 
+/// Settings in one place for all connections that were accepted under them. A connection would otherwise copy them, and
+/// retain each of their references.
+final class SharedListenerSettings: Sendable {
+    let values: ListenerSettings
+
+    init(_ values: ListenerSettings) { self.values = values }
+}
+
 extension ListenerSettings {
     /// Whether connections from this address begin with a PROXY header.
     func isProxy(_ address: IPAddress) -> Bool {

@@ -29,7 +29,8 @@ struct ChallengeHandshakeTests {
             channel = EmbeddedChannel(loop: loop)
             try channel.connect(to: SocketAddress(ipAddress: "203.0.113.8", port: 50_000)).wait()
             try ConnectionPipeline(
-                settings: settings, service: service, connections: connections, admission: ConnectionAdmission([])
+                shared: SharedListenerSettings(settings), service: service, connections: connections,
+                admission: ConnectionAdmission([])
             ).install(on: channel, from: nil)
         }
 

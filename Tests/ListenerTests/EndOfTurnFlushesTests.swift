@@ -13,8 +13,9 @@ struct EndOfTurnFlushesTests {
     func addedByFlush(withConnection: Bool) throws {
         let wire = try HTTP2Wire()
         let flushes = wire.connections.flushes
+        let shared = SharedListenerSettings(ListenerSettings(host: "127.0.0.1", port: 0))
         func handler(_ codec: CountingCodec) -> ExchangeHandler {
-            ExchangeHandler(wire.service, codec: codec, flushes: flushes, peer: "203.0.113.7")
+            ExchangeHandler(wire.service, shared, codec: codec, flushes: flushes, peer: "203.0.113.7")
         }
         let (first, second, third) = (CountingCodec(), CountingCodec(), CountingCodec())
         let (later, last) = (handler(second), handler(third))

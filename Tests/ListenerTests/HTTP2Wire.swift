@@ -36,11 +36,11 @@ final class HTTP2Wire {
         connections = ConnectionSet(eventLoop: loop)
         channel = EmbeddedChannel(loop: loop)
         try channel.connect(to: SocketAddress(ipAddress: "203.0.113.8", port: 50_000)).wait()
-        let settings = ListenerSettings(host: "127.0.0.1", port: 0, http2: HTTP2Limits())
+        let shared = SharedListenerSettings(ListenerSettings(host: "127.0.0.1", port: 0, http2: HTTP2Limits()))
         let (service, flushes) = (service, connections.flushes)
         connection = try HTTP2Connection(
-            settings, HTTP2Limits(), service: service, connections: connections, peer: "203.0.113.7", scheme: "http"
-        ) { ExchangeHandler(service, codec: $0, flushes: flushes, peer: "203.0.113.7") }
+            shared, HTTP2Limits(), service: service, connections: connections, peer: "203.0.113.7", scheme: "http"
+        ) { ExchangeHandler(service, shared, codec: $0, flushes: flushes, peer: "203.0.113.7") }
         try channel.pipeline.syncOperations.addHandlers([HalfClose(), connection])
         first = try take()
     }

@@ -29,8 +29,8 @@ struct TLSEndTests {
             client = EmbeddedChannel(loop: loop)
             try server.connect(to: SocketAddress(ipAddress: "203.0.113.8", port: 50_000)).wait()
             try ConnectionPipeline(
-                settings: settings, service: ScriptedService { $0.answer(.ok, "x") }, connections: connections,
-                admission: ConnectionAdmission([])
+                shared: SharedListenerSettings(settings), service: ScriptedService { $0.answer(.ok, "x") },
+                connections: connections, admission: ConnectionAdmission([])
             ).install(on: server, from: nil)
             tls = try server.pipeline.syncOperations.handler(type: TLSHandler.self)
             var configuration = TLSConfiguration.makeClientConfiguration()

@@ -25,11 +25,11 @@ final class Wire {
         connections = ConnectionSet(eventLoop: loop)
         channel = EmbeddedChannel(loop: loop)
         try channel.connect(to: SocketAddress(ipAddress: "203.0.113.8", port: 50_000)).wait()
-        let codec = HTTP1ServerCodec(settings, scheme: "http", connections: connections)
-        try channel.pipeline.syncOperations.addHandlers([
-            socket, codec,
-            ExchangeHandler(service, codec: codec, flushes: connections.flushes, peer: "203.0.113.7"),
-        ])
+        try channel.pipeline.syncOperations.addHandler(socket)
+        try ConnectionPipeline(
+            shared: SharedListenerSettings(settings), service: service, connections: connections,
+            admission: ConnectionAdmission([])
+        ).install(on: channel, from: IPAddress("203.0.113.7"))
         channel.read()
     }
 

@@ -31,11 +31,12 @@ final class ConnectionAdmission: Sendable {
     ///
     /// - Parameters:
     ///   - address: the channel's peer.
-    ///   - evicted: called on the channel's event loop if an idle connection was closed for this one.
+    ///   - service: is told, on the channel's event loop, that an admitted connection has opened and closed, and that an
+    ///     idle one was closed for it.
     /// - Precondition: on the channel's event loop; `own` is that loop's set.
     func admit(
         _ channel: any Channel, from address: IPAddress?, _ settings: ListenerSettings, own: ConnectionSet,
-        evicted: @escaping () -> Void
+        service: any RequestService
     ) -> Admission {
         var slots: AddressCounters?
         // For a connection with a PROXY header, the client's address is counted instead. It is not known yet.
@@ -46,12 +47,12 @@ final class ConnectionAdmission: Sendable {
             slots = counted
         }
         if count.add(1, ordering: .relaxed).newValue <= settings.connections {
-            free(slots, whenClosed: channel)
+            opened(channel, slots, service)
             return .admitted
         }
         if own.evictIdlest() {
-            evicted()
-            free(slots, whenClosed: channel)
+            service.connectionEvicted()
+            opened(channel, slots, service)
             return .admitted
         }
         guard quietUntil.load(ordering: .relaxed) <= NIODeadline.now().uptimeNanoseconds else {
@@ -64,8 +65,8 @@ final class ConnectionAdmission: Sendable {
                         (NIODeadline.now() + Self.quiet).uptimeNanoseconds, ordering: .relaxed)
                     return self.turnAway(slots)
                 }
-                evicted()
-                self.free(slots, whenClosed: channel)
+                service.connectionEvicted()
+                self.opened(channel, slots, service)
                 return nil
             }.nonisolated())
     }
@@ -95,10 +96,13 @@ final class ConnectionAdmission: Sendable {
         }
     }
 
-    private func free(_ slots: AddressCounters?, whenClosed channel: any Channel) {
-        channel.closeFuture.whenComplete { _ in
+    private func opened(_ channel: any Channel, _ slots: AddressCounters?, _ service: any RequestService) {
+        service.connectionOpened()
+        // One callback does all: a future stores the first without an allocation.
+        channel.closeFuture.assumeIsolated().whenComplete { _ in
             self.count.subtract(1, ordering: .relaxed)
             if let slots { self.byAddress.end(slots) }
+            service.connectionClosed()
         }
     }
 

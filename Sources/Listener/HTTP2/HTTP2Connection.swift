@@ -8,12 +8,13 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    let settings: ListenerSettings
+    private let shared: SharedListenerSettings
     let peer: String
     let service: any RequestService
     let connections: ConnectionSet
     private let makeExchanges: (HTTP2Stream) -> ExchangeHandler
     private(set) var session: HTTP2Session?
+    var settings: ListenerSettings { shared.values }
     private var scanner = HTTP2FrameScanner()
     var budget: HTTP2FrameBudget
     var heads: HTTP2HeadWatch
@@ -49,10 +50,12 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
 
     /// - Parameter makeExchanges: makes the handler that passes a stream's request to the service.
     init(
-        _ settings: ListenerSettings, _ limits: HTTP2Limits, service: any RequestService, connections: ConnectionSet,
-        peer: String, scheme: String, makeExchanges: @escaping (HTTP2Stream) -> ExchangeHandler
+        _ shared: SharedListenerSettings, _ limits: HTTP2Limits, service: any RequestService,
+        connections: ConnectionSet, peer: String, scheme: String,
+        makeExchanges: @escaping (HTTP2Stream) -> ExchangeHandler
     ) throws {
-        self.settings = settings
+        let settings = shared.values
+        self.shared = shared
         self.peer = peer
         self.service = service
         self.connections = connections

@@ -38,7 +38,7 @@ final class FuzzGateway {
         self.settings = settings
         admission = ConnectionAdmission([NIOLoopBound(connections, eventLoop: loop)])
         pipeline = ConnectionPipeline(
-            settings: settings, service: service, connections: connections, admission: admission)
+            shared: SharedListenerSettings(settings), service: service, connections: connections, admission: admission)
     }
 
     /// As the listener does with what it accepts.
