@@ -2,6 +2,7 @@ import HTTP1
 import HTTP2
 import HTTPTypes
 import NIOCore
+import NIOEmbedded
 import Pipeline
 import Testing
 
@@ -34,6 +35,9 @@ struct HTTP2PrefaceTests {
         try Self.send(Self.preface + Self.frame, inPiecesOf: size, to: wire)
         #expect(try Self.acknowledges(wire))
         #expect(!wire.isClosed && wire.connections.count == 1)
+        let pipeline = wire.channel.pipeline.syncOperations
+        #expect(throws: ChannelPipelineError.notFound) { try pipeline.handler(type: HTTP1ServerCodec.self) }
+        #expect(throws: ChannelPipelineError.notFound) { try pipeline.handler(type: ExchangeHandler.self) }
         wire.advance(.seconds(11))
         #expect(!wire.isClosed)
         try wire.disconnect()
@@ -89,6 +93,33 @@ struct HTTP2PrefaceTests {
         wire.advance(.seconds(1))
         #expect(wire.service.refused == [.requestTimeout])
         #expect(try wire.take() == FaultTests.timeout)
+    }
+
+    @Test("A connection that has sent nothing counts as idle; one that has sent a part of the preface does not")
+    func idle() throws {
+        let wire = try Wire(settings: Self.settings)
+        wire.advance(.seconds(60))
+        try wire.send("PRI")
+        #expect(!wire.connections.evictIdlest())
+        #expect(!wire.isClosed)
+
+        let silent = try Wire(settings: Self.settings)
+        silent.advance(.seconds(60))
+        #expect(silent.connections.evictIdlest())
+        #expect(silent.isClosed)
+    }
+
+    @Test("A connection that completes its preface while the listener stops is told to go")
+    func completedWhileDraining() throws {
+        let wire = try Wire(settings: Self.settings)
+        try wire.send("PRI")
+        var isEmpty = false
+        wire.connections.drain { isEmpty = true }
+        try wire.send(String((Self.preface + Self.frame).dropFirst(3)))
+        // GOAWAY without an error (RFC 9113 §6.8).
+        #expect(try wire.take().contains("\0\0\u{8}\u{7}\0"))
+        wire.advance(.seconds(11))
+        #expect(wire.isClosed && isEmpty)
     }
 
     @Test("A listener that is stopped waits for the rest of a preface, and closes a silent connection")

@@ -155,6 +155,8 @@ final class ScriptedService: RequestService {
     private(set) var refused: [ListenerFault] = []
     private(set) var refusedConnections: [ConnectionRefusal] = []
     private(set) var connectionErrors: [HTTP2ConnectionError] = []
+    private(set) var connectionsOpen = 0
+    private(set) var connectionsEvicted = 0
     private(set) var streamsOpen = 0
     private let onBegin: (ScriptedExchange) -> Void
 
@@ -181,9 +183,9 @@ final class ScriptedService: RequestService {
 
     func refuseConnection(_ refusal: ConnectionRefusal, peer: String) { refusedConnections.append(refusal) }
     func connectionFailed(_ error: HTTP2ConnectionError) { connectionErrors.append(error) }
-    func connectionEvicted() {}
-    func connectionOpened() {}
-    func connectionClosed() {}
+    func connectionEvicted() { connectionsEvicted += 1 }
+    func connectionOpened() { connectionsOpen += 1 }
+    func connectionClosed() { connectionsOpen -= 1 }
     func streamOpened() { streamsOpen += 1 }
     func streamClosed() { streamsOpen -= 1 }
 
