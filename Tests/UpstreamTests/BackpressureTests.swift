@@ -57,7 +57,9 @@ struct BackpressureTests {
         }
     }
 
-    private static let ejecting = EjectionPolicy(after: 1, paths: 1, clients: 1, ejectsLastServer: true)
+    /// Ejected for longer than a busy machine needs for the request that looks.
+    private static let ejecting = EjectionPolicy(
+        after: 1, paths: 1, clients: 1, ejectsLastServer: true, first: .seconds(300))
 
     @Test(
         "A backend that takes no more of a body has failed, also where its response has begun",
